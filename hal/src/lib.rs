@@ -20,5 +20,5 @@ pub mod time;
 pub use dma::{DmaError, DmaPool, DmaRegion, DEVICE_PAGE};
 pub use mmio::Mmio;
 pub use platform::Platform;
-pub use register::{Register, Register64};
+pub use register::{Register, Register64, Word64};
 pub use time::{poll_until, Clock, Deadline, Instant, TimedOut};

@@ -85,6 +85,10 @@ pub(crate) struct Wires {
     pub(crate) controller_enabled: bool,
     /// The level of the NVMe interrupt line.
     pub(crate) nvme_interrupt: bool,
+    /// The NVMe block's state is gone: firmware starts or was reset. Set by the firmware model, taken by the machine.
+    pub(crate) nvme_reset: bool,
+    /// The storage port's domain is on, so that firmware can reach its flash. Set by the machine.
+    pub(crate) storage_port_on: bool,
 }
 
 /// What a model may reach while it handles one access or event.

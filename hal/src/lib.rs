@@ -10,15 +10,17 @@
 
 #![cfg_attr(not(test), no_std)]
 
+pub mod barrier;
 pub mod dma;
 pub mod log;
 pub mod mmio;
+pub mod physical;
 pub mod platform;
 pub mod register;
 pub mod time;
 
-pub use dma::{DmaError, DmaPool, DmaRegion, DEVICE_PAGE};
+pub use dma::{DEVICE_PAGE, DmaError, DmaPool, DmaRegion};
 pub use mmio::Mmio;
 pub use platform::Platform;
 pub use register::{Register, Register64, Word64};
-pub use time::{poll_until, Clock, Deadline, Instant, TimedOut};
+pub use time::{Clock, Deadline, Instant, TimedOut, poll_until};

@@ -36,20 +36,24 @@ macro_rules! level {
         #[cfg(feature = "log")]
         #[macro_export]
         macro_rules! $name {
-            ($dollar($dollar part:tt)+) => { $crate::log::text::$name!($dollar($part)+) };
+            ($dollar($dollar part:tt)+) => {
+                $crate::log::text::$name!($dollar($part)+)
+            };
         }
         #[doc = $what]
         #[cfg(feature = "defmt")]
         #[macro_export]
         macro_rules! $name {
-            ($dollar($dollar part:tt)+) => { $crate::log::frames::$name!($dollar($part)+) };
+            ($dollar($dollar part:tt)+) => {
+                $crate::log::frames::$name!($dollar($part)+)
+            };
         }
         #[doc = $what]
         #[cfg(not(any(feature = "log", feature = "defmt")))]
         #[macro_export]
         macro_rules! $name {
-            ($dollar format:literal $dollar(, $value:expr)* $dollar(,)?) => {{ $dollar(let _ = &$value;)* }};
-        }
+                    ($dollar format:literal $dollar(, $value:expr)* $dollar(,)?) => {{ $dollar(let _ = &$value;)* }};
+                }
     };
 }
 

@@ -1,6 +1,12 @@
 //! Time, and the one way to wait.
 
+mod generic;
+
 use core::time::Duration;
+
+#[cfg(target_arch = "aarch64")]
+pub use generic::GenericTimer;
+pub use generic::{Relax, TickScale};
 
 /// A moment, in nanoseconds since an origin that the clock chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

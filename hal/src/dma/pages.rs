@@ -17,6 +17,11 @@ impl<const WORDS: usize> PageMap<WORDS> {
         Self { used: [0; WORDS], quarantined: [0; WORDS], pages: if pages < most { pages } else { most } }
     }
 
+    /// The bytes of all pages.
+    pub const fn size(&self) -> usize {
+        self.pages * DEVICE_PAGE
+    }
+
     /// Finds and takes the lowest free run for `size` bytes whose byte offset plus `base` is a multiple of `alignment`;
     /// gives the byte offset.
     ///
@@ -32,7 +37,7 @@ impl<const WORDS: usize> PageMap<WORDS> {
         for page in 0..self.pages {
             if run == 0 {
                 start = page;
-                if (base + (page * DEVICE_PAGE) as u64) & (alignment as u64 - 1) != 0 {
+                if base.wrapping_add((page * DEVICE_PAGE) as u64) & (alignment as u64 - 1) != 0 {
                     continue;
                 }
             }
@@ -51,10 +56,12 @@ impl<const WORDS: usize> PageMap<WORDS> {
         Err(DmaError::Exhausted { size })
     }
 
-    /// Gives back `size` bytes at byte `offset`.
+    /// Gives back `size` bytes at byte `offset`; quarantined pages stay out of use.
     pub fn give(&mut self, offset: usize, size: usize) {
         for page in span(offset, size) {
-            set(&mut self.used, page, false);
+            if !get(&self.quarantined, page) {
+                set(&mut self.used, page, false);
+            }
         }
     }
 
@@ -85,7 +92,7 @@ impl<const WORDS: usize> PageMap<WORDS> {
 }
 
 fn span(offset: usize, size: usize) -> core::ops::Range<usize> {
-    offset / DEVICE_PAGE..(offset + size).div_ceil(DEVICE_PAGE)
+    offset / DEVICE_PAGE..offset.saturating_add(size).div_ceil(DEVICE_PAGE)
 }
 
 fn get(words: &[u64], page: usize) -> bool {

@@ -12,6 +12,7 @@
 
 pub mod barrier;
 pub mod dma;
+pub mod fdt;
 pub mod log;
 pub mod mmio;
 pub mod physical;

@@ -1,0 +1,173 @@
+//! The life of a controller and the traffic through it.
+
+mod admin;
+mod blocking;
+mod enable;
+mod io;
+mod shutdown;
+
+use core::time::Duration;
+
+use hal::Platform;
+
+use crate::buffer::Lent;
+use crate::config::Config;
+use crate::error::{Fault, SubmitError};
+use crate::identity::{Access, Identity, Namespace};
+use crate::slots::{Limits, Slots};
+use crate::transport::Transport;
+
+/// Namespaces that are kept; ANS has seven or so.
+pub const NAMESPACES: usize = 16;
+
+/// What a controller is made of and gives back in the end.
+pub struct Parts<P: Platform> {
+    /// The registers.
+    pub window: P::Window,
+    /// The memory.
+    pub pool: P::Pool,
+    /// The time.
+    pub clock: P::Clock,
+}
+
+/// A stage of [`Controller::enable`], told of as it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The registers are programmed and the controller is enabled.
+    ControllerEnable,
+    /// The controller is identified.
+    Identify,
+    /// The IO queues are created.
+    IoQueues,
+    /// The namespaces are looked for.
+    Namespaces,
+}
+
+/// What happened since the controller was enabled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Reads submitted.
+    pub reads: u64,
+    /// Writes submitted.
+    pub writes: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Time that flushes took, all together.
+    pub flush_time: Duration,
+    /// Time that the longest flush took.
+    pub longest_flush: Duration,
+    /// Completions that named no outstanding command of their queue.
+    pub unknown_completions: u64,
+    /// Completions of commands that had timed out.
+    pub late_completions: u64,
+    /// Invalidations that the controller refused.
+    pub failed_invalidations: u64,
+    /// Commands that timed out.
+    pub time_outs: u64,
+}
+
+/// A controller that is up.
+///
+/// IO commands go through [`Controller::submit`] and [`Controller::poll`]; [`Controller::read`], [`Controller::write`] and
+/// [`Controller::flush`] do both for one caller that waits. Nothing is interrupt-driven and nothing is shared: the owner
+/// decides when to poll.
+///
+/// A command that times out makes the controller take no more commands ([`Controller::fault`]) until
+/// [`Controller::reset`] or [`Controller::shutdown`]. Dropping a controller without shutting it down quarantines all memory
+/// that it may still reach.
+pub struct Controller<P: Platform, T: Transport<P>> {
+    window: P::Window,
+    pool: P::Pool,
+    clock: P::Clock,
+    config: Config,
+    limits: Limits,
+    transport: T,
+    /// One PRP list for each tag.
+    lists: Lent<P::Pool>,
+    list_bytes: usize,
+    /// Data of admin commands, one page.
+    page: Lent<P::Pool>,
+    identity: Identity,
+    namespaces: heapless::Vec<Namespace, NAMESPACES>,
+    slots: Slots<P::Pool>,
+    /// Which IO queues exist in the controller.
+    queues: Queues,
+    /// An admin command timed out: its tag may not be used again.
+    admin_lost: bool,
+    fault: Option<Fault>,
+    looks: u8,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Queues {
+    submission: bool,
+    completion: bool,
+}
+
+impl<P: Platform, T: Transport<P>> Controller<P, T> {
+    /// What the controller says of itself.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The active namespaces, by ascending identifier.
+    pub fn namespaces(&self) -> &[Namespace] {
+        &self.namespaces
+    }
+
+    /// One active namespace.
+    pub fn namespace(&self, id: u32) -> Option<&Namespace> {
+        self.namespaces.iter().find(|namespace| namespace.id == id)
+    }
+
+    /// Says which blocks of a namespace may be written from now on. Every namespace starts read-only; commands in flight
+    /// stay what they are.
+    ///
+    /// # Errors
+    /// [`SubmitError::UnknownNamespace`].
+    pub fn set_access(&mut self, id: u32, access: Access) -> Result<(), SubmitError> {
+        match self.namespaces.iter_mut().find(|namespace| namespace.id == id) {
+            Some(namespace) => {
+                namespace.access = access;
+                Ok(())
+            }
+            None => Err(SubmitError::UnknownNamespace { namespace: id }),
+        }
+    }
+
+    /// Why the controller takes no more commands, if so.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// IO commands that can be in flight at once.
+    pub fn depth(&self) -> u32 {
+        self.transport.tags(crate::transport::Queue::Io).count_ones()
+    }
+
+    /// IO commands in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.slots.in_flight()
+    }
+
+    /// The memory that data comes from.
+    pub fn pool(&self) -> &P::Pool {
+        &self.pool
+    }
+
+    /// The clock that the waits go by.
+    pub fn clock(&self) -> &P::Clock {
+        &self.clock
+    }
+
+    /// The registers. Whoever writes to them breaks what this type knows of the controller.
+    pub fn window(&self) -> &P::Window {
+        &self.window
+    }
+}

@@ -1,0 +1,122 @@
+//! Calls that wait, built from submit and poll.
+
+use hal::{Clock, Platform};
+
+use super::Controller;
+use crate::buffer::Buffer;
+use crate::error::{BlockError, CommandError, SubmitError};
+use crate::identity::Namespace;
+use crate::request::{Completion, Operation, Request};
+use crate::transport::Transport;
+
+impl<P: Platform, T: Transport<P>> Controller<P, T> {
+    /// Reads from block `lba` of a namespace on, as many blocks as fill `bytes`; in several commands where one may not
+    /// move that much. Ends of other commands that arrive meanwhile are kept for [`Controller::poll`].
+    ///
+    /// # Errors
+    /// [`BlockError`]; the content of `bytes` is undefined then.
+    pub fn read(&mut self, namespace: u32, lba: u64, bytes: &mut [u8]) -> Result<(), BlockError> {
+        let namespace = self.usable(namespace, lba, bytes.len())?;
+        let chunk = self.chunk(&namespace, bytes.len());
+        let mut buffer = Buffer::new(&self.pool, chunk).map_err(BlockError::Memory)?;
+        let mut lba = lba;
+        for part in bytes.chunks_mut(chunk) {
+            let count = (part.len() >> namespace.block_shift) as u32;
+            buffer = self.run(namespace.id, Operation::Read { lba, count }, buffer)?;
+            buffer.read_bytes(0, part);
+            lba += u64::from(count);
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes`, which are whole blocks, from block `lba` of a namespace on. The blocks have to be armed
+    /// ([`Controller::set_access`]) all of them, or none is written. Durable only after a flush.
+    ///
+    /// # Errors
+    /// [`BlockError`]; after a failed command some blocks may be written.
+    pub fn write(&mut self, namespace: u32, lba: u64, bytes: &[u8]) -> Result<(), BlockError> {
+        let namespace = self.usable(namespace, lba, bytes.len())?;
+        if !namespace.may_write(lba, (bytes.len() >> namespace.block_shift) as u64) {
+            return Err(SubmitError::ReadOnly.into());
+        }
+        let chunk = self.chunk(&namespace, bytes.len());
+        let mut buffer = Buffer::new(&self.pool, chunk).map_err(BlockError::Memory)?;
+        let mut lba = lba;
+        for part in bytes.chunks(chunk) {
+            let count = (part.len() >> namespace.block_shift) as u32;
+            buffer.write_bytes(0, part);
+            buffer = self.run(namespace.id, Operation::Write { lba, count }, buffer)?;
+            lba += u64::from(count);
+        }
+        Ok(())
+    }
+
+    /// Makes durable what was written before: sends one Flush and awaits it. It is always sent, whether or not the
+    /// controller says that it has a cache.
+    ///
+    /// # Errors
+    /// [`BlockError`]: nothing is known about what is durable.
+    pub fn flush(&mut self, namespace: u32) -> Result<(), BlockError> {
+        self.complete(Request { namespace, operation: Operation::Flush, buffer: None })?.result?;
+        Ok(())
+    }
+
+    /// The namespace, if `length` bytes from `lba` on are whole blocks inside it, and at least one.
+    fn usable(&self, id: u32, lba: u64, length: usize) -> Result<Namespace, BlockError> {
+        let namespace = *self.namespace(id).ok_or(SubmitError::UnknownNamespace { namespace: id })?;
+        let block_size = namespace.block_size();
+        if length % block_size as usize != 0 {
+            return Err(BlockError::Length { length, block_size });
+        }
+        let count = (length >> namespace.block_shift) as u64;
+        if count == 0 {
+            return Err(SubmitError::NoBlocks.into());
+        }
+        if lba >= namespace.blocks || count > namespace.blocks - lba {
+            return Err(SubmitError::OutOfRange { lba, count, blocks: namespace.blocks }.into());
+        }
+        Ok(namespace)
+    }
+
+    /// Bytes of one command.
+    fn chunk(&self, namespace: &Namespace, length: usize) -> usize {
+        length.min((namespace.most_blocks as usize) << namespace.block_shift)
+    }
+
+    fn run(
+        &mut self,
+        namespace: u32,
+        operation: Operation,
+        buffer: Buffer<P::Pool>,
+    ) -> Result<Buffer<P::Pool>, BlockError> {
+        let completion = self.complete(Request { namespace, operation, buffer: Some(buffer) })?;
+        completion.result?;
+        // Only a time-out keeps the buffer, and that is no success.
+        completion.buffer.ok_or(BlockError::Command(CommandError::Reset))
+    }
+
+    /// Submits, waiting for a free tag if need be, and awaits the end.
+    fn complete(&mut self, request: Request<P::Pool>) -> Result<Completion<P::Pool>, BlockError> {
+        let Request { namespace, operation, mut buffer } = request;
+        let ticket = loop {
+            match self.submit(Request { namespace, operation, buffer }) {
+                Ok(ticket) => break ticket,
+                Err(refused) if refused.error == SubmitError::Busy && self.slots.in_flight() != 0 => {
+                    buffer = refused.buffer;
+                    self.reap();
+                    self.clock.relax();
+                }
+                Err(refused) => return Err(refused.error.into()),
+            }
+        };
+        loop {
+            if let Some(completion) = self.slots.take(ticket) {
+                return Ok(completion);
+            }
+            self.reap();
+            if !self.slots.any_finished() {
+                self.clock.relax();
+            }
+        }
+    }
+}

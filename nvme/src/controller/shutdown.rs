@@ -1,0 +1,109 @@
+//! Taking a controller down, in the order that every firmware accepts.
+
+use hal::{Clock, Platform};
+use tock_registers::interfaces::{Readable, Writeable};
+
+use super::{Controller, Parts};
+use crate::error::{Error, Failure, Fault, Step};
+use crate::spec::command::{SubmissionEntry, admin};
+use crate::spec::registers::{self, CC, CSTS};
+use crate::transport::Transport;
+
+/// The longest shutdown that a controller may ask for, in microseconds. Linux caps RTD3E likewise.
+const LONGEST_SHUTDOWN: u32 = 60_000_000;
+
+impl<P: Platform, T: Transport<P>> Controller<P, T> {
+    /// Awaits what is in flight, deletes the queues, shuts the controller down and disables it. Ends of commands that were
+    /// not polled are lost, their buffers freed.
+    ///
+    /// The queues go first, because firmware of macOS 12.1 complains if EN is cleared while they exist; EN is cleared
+    /// although the controller was shut down, because it cannot be once the coprocessor stopped (m1n1, Linux).
+    ///
+    /// # Errors
+    /// [`Failure`] with the first error; the steps after it were done all the same. Memory that the controller may still
+    /// reach is in quarantine.
+    pub fn shutdown(self) -> Result<Parts<P>, Failure<P>> {
+        match self.take_down() {
+            (parts, Ok(())) => Ok(parts),
+            (parts, Err(error)) => Err(Failure { error, parts }),
+        }
+    }
+
+    /// Gives the parts back without touching a register, for a controller whose coprocessor crashed or stopped: its
+    /// registers do not answer. All memory that it could reach is in quarantine.
+    pub fn abandon(self) -> Parts<P> {
+        Parts { window: self.window, pool: self.pool, clock: self.clock }
+    }
+
+    /// The whole way down from any state: what was not reached is not undone.
+    pub(super) fn take_down(mut self) -> (Parts<P>, Result<(), Error>) {
+        let mut first = Ok(());
+        let mut note = |result: Result<(), Error>| {
+            if first.is_ok() {
+                first = result;
+            }
+        };
+        let status = registers::STATUS.of(&self.window).extract();
+        let gone = status.get() == registers::ALL_ONES;
+        if gone {
+            note(Err(Error::Fault { step: Step::Shutdown, fault: Fault::Gone }));
+        } else if status.is_set(CSTS::RDY) && !status.is_set(CSTS::CFS) && self.enabled() {
+            note(self.drain());
+            note(self.delete_queues());
+            note(self.notify());
+        }
+        let down = if gone { Err(Error::Fault { step: Step::Disable, fault: Fault::Gone }) } else { self.disable() };
+        note(down);
+        let Self { window, pool, clock, transport, lists, page, mut slots, .. } = self;
+        if down.is_ok() {
+            slots.reset();
+            transport.release();
+            lists.free();
+            page.free();
+        }
+        // Otherwise each of them goes into quarantine as it is dropped here.
+        (Parts { window, pool, clock }, first)
+    }
+
+    fn enabled(&self) -> bool {
+        registers::CONFIGURATION.of(&self.window).is_set(CC::EN)
+    }
+
+    /// Awaits the commands in flight; each has its own limit.
+    fn drain(&mut self) -> Result<(), Error> {
+        while self.slots.in_flight() != 0 && self.fault.is_none() {
+            self.reap();
+            self.clock.relax();
+        }
+        match self.fault {
+            Some(fault) => Err(Error::Fault { step: Step::Drain, fault }),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes the IO queues that exist, the submission queue first.
+    pub(super) fn delete_queues(&mut self) -> Result<(), Error> {
+        if self.queues.submission {
+            let entry = SubmissionEntry::delete_queue(admin::DELETE_SUBMISSION_QUEUE);
+            self.step(Step::DeleteSubmissionQueue, entry)?;
+            self.queues.submission = false;
+        }
+        if self.queues.completion {
+            let entry = SubmissionEntry::delete_queue(admin::DELETE_COMPLETION_QUEUE);
+            self.step(Step::DeleteCompletionQueue, entry)?;
+            self.queues.completion = false;
+        }
+        Ok(())
+    }
+
+    /// Tells the controller that power may go, and awaits that its caches are empty.
+    fn notify(&mut self) -> Result<(), Error> {
+        let configuration = registers::CONFIGURATION.of(&self.window);
+        let mut value = configuration.extract();
+        value.modify(CC::SHN::Normal);
+        configuration.set(value.get());
+        let reported = u64::from(self.identity.shutdown_microseconds.min(LONGEST_SHUTDOWN));
+        let limit = self.config.shutdown.max(core::time::Duration::from_micros(reported));
+        self.await_status(Step::Shutdown, limit, CSTS::SHST::Complete)
+    }
+}

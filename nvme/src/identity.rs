@@ -1,0 +1,222 @@
+//! What a controller and its namespaces say of themselves.
+
+use core::fmt;
+
+use zerocopy::FromBytes;
+
+use crate::spec::identify::{self, ControllerHead, ControllerQueues, Format, NamespaceHead};
+
+/// A version of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0 >> 16, self.0 >> 8 & 0xff, self.0 & 0xff)
+    }
+}
+
+/// Text of a fixed field: printable ASCII, everything else shown as `?`, without the padding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Text<N> {
+    fn new(mut bytes: [u8; N]) -> Self {
+        let length = bytes.iter().rposition(|byte| !matches!(byte, b' ' | 0)).map_or(0, |last| last + 1);
+        for byte in &mut bytes {
+            if !matches!(byte, b' '..=b'~') {
+                *byte = b'?';
+            }
+        }
+        Self { bytes, length }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.bytes.get(..self.length).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or("")
+    }
+}
+
+impl<const N: usize> fmt::Display for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl<const N: usize> fmt::Debug for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// A controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Model number.
+    pub model: Text<40>,
+    /// Serial number.
+    pub serial: Text<20>,
+    /// Firmware revision.
+    pub firmware: Text<8>,
+    /// Version of the specification, from the version register.
+    pub version: Version,
+    /// PCI vendor.
+    pub vendor: u16,
+    /// Largest transfer as reported: 2^n smallest pages, 0 is no limit.
+    pub mdts: u8,
+    /// Largest transfer of one command, in bytes: what MDTS and the configuration leave.
+    pub transfer: usize,
+    /// Number of namespaces as reported: the largest identifier.
+    pub namespaces: u32,
+    /// There is a volatile write cache.
+    pub volatile_cache: bool,
+    /// How long a shutdown may take, in microseconds; 0 is not reported.
+    pub shutdown_microseconds: u32,
+}
+
+impl Identity {
+    /// Before the controller was asked.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            model: Text::new([0; 40]),
+            serial: Text::new([0; 20]),
+            firmware: Text::new([0; 8]),
+            version: Version(0),
+            vendor: 0,
+            mdts: 0,
+            transfer: identify::SIZE,
+            namespaces: 0,
+            volatile_cache: false,
+            shutdown_microseconds: 0,
+        }
+    }
+
+    /// Reads the controller structure. `page` is the smallest page in bytes and `transfer` the configured limit in bytes.
+    pub(crate) fn parse(data: &[u8; identify::SIZE], version: u32, page: usize, transfer: usize) -> Option<Self> {
+        let (head, _) = ControllerHead::read_from_prefix(data).ok()?;
+        let (queues, _) = ControllerQueues::read_from_prefix(data.get(identify::CONTROLLER_QUEUES..)?).ok()?;
+        // MDTS is any byte of hostile size: a shift that overflows is no limit.
+        let reported = match head.mdts {
+            0 => usize::MAX,
+            shift => page.checked_shl(u32::from(shift)).filter(|bytes| bytes >> shift == page).unwrap_or(usize::MAX),
+        };
+        Some(Self {
+            model: Text::new(head.model),
+            serial: Text::new(head.serial),
+            firmware: Text::new(head.firmware),
+            version: Version(version),
+            vendor: head.vendor,
+            mdts: head.mdts,
+            transfer: transfer.min(reported),
+            namespaces: queues.namespaces,
+            volatile_cache: queues.volatile_cache & 1 != 0,
+            shutdown_microseconds: head.rtd3_entry,
+        })
+    }
+}
+
+/// Which blocks of a namespace may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// None: how every namespace starts.
+    ReadOnly,
+    /// Those of a range.
+    ReadWrite {
+        /// The first block.
+        first: u64,
+        /// How many blocks.
+        blocks: u64,
+    },
+}
+
+/// An active namespace in a format that this driver can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// Its identifier.
+    pub id: u32,
+    /// log2 of the block size, 9..=16.
+    pub block_shift: u8,
+    /// Blocks that can be addressed (NSZE).
+    pub blocks: u64,
+    /// What the owner armed.
+    pub access: Access,
+    /// The first 32 bits of the vendor's part. ANS stores its namespace type there, 1 for data.
+    pub vendor_type: u32,
+    /// Blocks that one command may move.
+    pub(crate) most_blocks: u32,
+}
+
+/// Why an identifier is not a usable namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// Nothing is there.
+    Inactive,
+    /// Its format has metadata, which this driver does not move.
+    Metadata { bytes: u16 },
+    /// Its block size makes no sense, or one block is more than a command may move.
+    BlockSize { shift: u8 },
+    /// More bytes than 64 bits can count.
+    TooLarge { blocks: u64 },
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inactive => f.write_str("inactive"),
+            Self::Metadata { bytes } => write!(f, "{bytes} bytes of metadata with each block"),
+            Self::BlockSize { shift } => write!(f, "blocks of 2^{shift} bytes"),
+            Self::TooLarge { blocks } => write!(f, "{blocks} blocks"),
+        }
+    }
+}
+
+impl Namespace {
+    /// The block size in bytes.
+    pub const fn block_size(&self) -> u32 {
+        1 << self.block_shift
+    }
+
+    /// Reads the namespace structure. `transfer` is the largest transfer in bytes.
+    pub(crate) fn parse(data: &[u8; identify::SIZE], id: u32, transfer: usize) -> Result<Self, Unusable> {
+        let (head, _) = NamespaceHead::read_from_prefix(data).map_err(|_| Unusable::Inactive)?;
+        if head.size == 0 || head.capacity == 0 {
+            return Err(Unusable::Inactive);
+        }
+        let at = identify::FORMATS + usize::from(head.format & 0xf) * size_of::<Format>();
+        let format = data.get(at..).and_then(|rest| Format::read_from_prefix(rest).ok());
+        let Some((format, _)) = format else { return Err(Unusable::Inactive) };
+        if format.metadata != 0 {
+            return Err(Unusable::Metadata { bytes: format.metadata });
+        }
+        let shift = format.block_shift;
+        // Smaller than 512 bytes is not allowed; larger than 64 KiB is more likely rubbish than a disk.
+        if !(9..=16).contains(&shift) || transfer >> shift == 0 {
+            return Err(Unusable::BlockSize { shift });
+        }
+        if head.size > u64::MAX >> shift {
+            return Err(Unusable::TooLarge { blocks: head.size });
+        }
+        let vendor = data.get(identify::NAMESPACE_VENDOR..).and_then(|rest| u32::read_from_prefix(rest).ok());
+        // The count in a command has 16 bits and is zero-based.
+        let most_blocks = (transfer >> shift).min(1 << 16) as u32;
+        Ok(Self {
+            id,
+            block_shift: shift,
+            blocks: head.size,
+            access: Access::ReadOnly,
+            vendor_type: vendor.map_or(0, |(kind, _)| kind),
+            most_blocks,
+        })
+    }
+
+    /// Whether the owner armed every one of these blocks.
+    pub(crate) fn may_write(&self, lba: u64, count: u64) -> bool {
+        match self.access {
+            Access::ReadOnly => false,
+            Access::ReadWrite { first, blocks } => lba >= first && count <= blocks && lba - first <= blocks - count,
+        }
+    }
+}

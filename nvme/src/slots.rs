@@ -1,0 +1,247 @@
+//! The account of IO commands: one slot for each tag.
+
+use core::array;
+use core::time::Duration;
+
+use hal::DmaPool;
+
+use crate::buffer::Buffer;
+use crate::error::CommandError;
+use crate::request::{Completion, Ticket};
+use crate::transport::Retired;
+
+/// Tags are below 64, so that a map of them is one word.
+pub(crate) const TAGS: usize = 64;
+
+#[derive(Debug)]
+struct Slot<P: DmaPool> {
+    buffer: Option<Buffer<P>>,
+    serial: u32,
+    flush: bool,
+    /// Nanoseconds of the clock at which the wait began.
+    started: u64,
+    outcome: Result<(), CommandError>,
+}
+
+/// Each tag of the IO queue is in exactly one of the maps, or in `lost` and `finished` at once: a command that timed out
+/// and was not yet told of.
+#[derive(Debug)]
+pub(crate) struct Slots<P: DmaPool> {
+    /// May be used.
+    free: u64,
+    /// Named by a command that the controller has.
+    in_flight: u64,
+    /// Timed out. The controller may still reach the memory: not used again before a reset.
+    lost: u64,
+    /// Waits for the owner to hear of it.
+    finished: u64,
+    /// In flight, and the wait for it has not begun. See [`Slots::expire`].
+    fresh: u64,
+    /// No wait ends before this moment, in nanoseconds.
+    check: u64,
+    serial: u32,
+    slots: [Slot<P>; TAGS],
+}
+
+/// How long commands may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) io: u64,
+    pub(crate) flush: u64,
+}
+
+impl<P: DmaPool> Slots<P> {
+    pub(crate) fn new(tags: u64) -> Self {
+        let slots = array::from_fn(|_| Slot { buffer: None, serial: 0, flush: false, started: 0, outcome: Ok(()) });
+        Self { free: tags, in_flight: 0, lost: 0, finished: 0, fresh: 0, check: u64::MAX, serial: 0, slots }
+    }
+
+    /// Tags of which the controller may still say something.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.in_flight | self.lost
+    }
+
+    /// Commands that the controller has.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight.count_ones()
+    }
+
+    /// Whether a command's end waits to be told.
+    pub(crate) fn any_finished(&self) -> bool {
+        self.finished != 0
+    }
+
+    /// The lowest free tag; it is taken by [`Slots::begin`].
+    pub(crate) fn peek(&self) -> Option<u8> {
+        (self.free != 0).then(|| self.free.trailing_zeros() as u8)
+    }
+
+    /// Takes `tag`, which [`Slots::peek`] gave.
+    pub(crate) fn begin(&mut self, tag: u8, buffer: Option<Buffer<P>>, flush: bool) -> Ticket {
+        let bit = bit(tag);
+        self.free &= !bit;
+        self.in_flight |= bit;
+        self.fresh |= bit;
+        self.serial = self.serial.wrapping_add(1);
+        let serial = self.serial;
+        if let Some(slot) = self.slots.get_mut(index(tag)) {
+            slot.buffer = buffer;
+            slot.serial = serial;
+            slot.flush = flush;
+        }
+        Ticket { tag, serial }
+    }
+
+    /// Sets the moment at which the wait for `tag` began, if it has not begun.
+    pub(crate) fn start(&mut self, tag: u8, now: u64, limits: Limits) {
+        if self.fresh & bit(tag) == 0 {
+            return;
+        }
+        self.fresh &= !bit(tag);
+        if let Some(slot) = self.slots.get_mut(index(tag)) {
+            slot.started = now;
+            let limit = if slot.flush { limits.flush } else { limits.io };
+            self.check = self.check.min(now.saturating_add(limit));
+        }
+    }
+
+    /// Takes note that the controller completed a command. Gives how long a flush took.
+    pub(crate) fn retire(&mut self, retired: Retired) -> Retirement {
+        let bit = bit(retired.tag);
+        if self.in_flight & bit == 0 {
+            return Retirement::Late;
+        }
+        self.in_flight &= !bit;
+        self.fresh &= !bit;
+        self.finished |= bit;
+        let Some(slot) = self.slots.get_mut(index(retired.tag)) else { return Retirement::Late };
+        slot.outcome = if retired.invalidation_failed {
+            Err(CommandError::InvalidationFailed { tag: retired.tag })
+        } else if retired.status.is_success() {
+            Ok(())
+        } else {
+            Err(CommandError::Status(retired.status))
+        };
+        if slot.flush { Retirement::Flush { started: slot.started } } else { Retirement::Plain }
+    }
+
+    /// The next end of a command that the owner has not heard of.
+    pub(crate) fn next(&mut self) -> Option<Completion<P>> {
+        (self.finished != 0).then(|| self.finish(self.finished.trailing_zeros() as u8))
+    }
+
+    /// The end of one command, if it has ended.
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Completion<P>> {
+        let serial = self.slots.get(index(ticket.tag))?.serial;
+        (self.finished & bit(ticket.tag) != 0 && serial == ticket.serial).then(|| self.finish(ticket.tag))
+    }
+
+    fn finish(&mut self, tag: u8) -> Completion<P> {
+        let bit = bit(tag);
+        self.finished &= !bit;
+        let lost = self.lost & bit != 0;
+        if !lost {
+            self.free |= bit;
+        }
+        match self.slots.get_mut(index(tag)) {
+            Some(slot) => Completion {
+                ticket: Ticket { tag, serial: slot.serial },
+                result: slot.outcome,
+                buffer: if lost { None } else { slot.buffer.take() },
+            },
+            None => Completion { ticket: Ticket { tag, serial: 0 }, result: Err(CommandError::Reset), buffer: None },
+        }
+    }
+
+    /// Begins the wait for fresh commands and gives a command whose wait is over.
+    ///
+    /// A wait begins at the first look at the clock after the submission, not at the submission itself: the clock is read
+    /// when there is nothing else to do, and not for every command.
+    pub(crate) fn expired(&mut self, now: u64, limits: Limits) -> Option<(u8, Duration)> {
+        for tag in tags(self.fresh) {
+            self.start(tag, now, limits);
+        }
+        if now < self.check {
+            return None;
+        }
+        let mut check = u64::MAX;
+        let mut over = None;
+        for tag in tags(self.in_flight) {
+            let Some(slot) = self.slots.get(index(tag)) else { continue };
+            let end = slot.started.saturating_add(if slot.flush { limits.flush } else { limits.io });
+            if end <= now {
+                over = Some((tag, Duration::from_nanos(now.saturating_sub(slot.started))));
+            }
+            check = check.min(end);
+        }
+        self.check = check;
+        over
+    }
+
+    /// Gives a command up: its tag and memory stay out of use until [`Slots::reset`].
+    pub(crate) fn lose(&mut self, tag: u8, error: CommandError) {
+        let bit = bit(tag);
+        self.in_flight &= !bit;
+        self.lost |= bit;
+        self.finished |= bit;
+        if let Some(slot) = self.slots.get_mut(index(tag)) {
+            slot.outcome = Err(error);
+        }
+    }
+
+    /// Takes note that the controller was reset: it reaches no memory any more. What was in flight has ended so; what was
+    /// lost and told of is free again.
+    pub(crate) fn reset(&mut self) {
+        for tag in tags(self.in_flight) {
+            if let Some(slot) = self.slots.get_mut(index(tag)) {
+                slot.outcome = Err(CommandError::Reset);
+            }
+        }
+        for tag in tags(self.lost & !self.finished) {
+            if let Some(slot) = self.slots.get_mut(index(tag)) {
+                drop(slot.buffer.take());
+            }
+        }
+        self.free |= self.lost & !self.finished;
+        self.finished |= self.in_flight;
+        (self.in_flight, self.lost, self.fresh, self.check) = (0, 0, 0, u64::MAX);
+    }
+}
+
+impl<P: DmaPool> Drop for Slots<P> {
+    fn drop(&mut self) {
+        for tag in tags(self.outstanding()) {
+            if let Some(buffer) = self.slots.get_mut(index(tag)).and_then(|slot| slot.buffer.take()) {
+                buffer.into_region().quarantine();
+            }
+        }
+    }
+}
+
+/// What a completion meant for the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retirement {
+    Plain,
+    Flush {
+        started: u64,
+    },
+    /// The command had timed out before.
+    Late,
+}
+
+fn bit(tag: u8) -> u64 {
+    1 << (tag & 63)
+}
+
+fn index(tag: u8) -> usize {
+    usize::from(tag & 63)
+}
+
+/// The tags in a map, lowest first.
+fn tags(mut map: u64) -> impl Iterator<Item = u8> {
+    core::iter::from_fn(move || {
+        let tag = map.trailing_zeros();
+        map &= map.wrapping_sub(1);
+        (tag < 64).then_some(tag as u8)
+    })
+}

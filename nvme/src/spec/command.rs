@@ -1,0 +1,141 @@
+//! Submission and completion entries, and the opcodes in them.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Bytes of a submission entry.
+pub const SUBMISSION_ENTRY: usize = 64;
+/// Bytes of a completion entry.
+pub const COMPLETION_ENTRY: usize = 16;
+/// The identifier of the one IO queue pair.
+pub const IO_QUEUE: u16 = 1;
+/// The namespace identifier that means every namespace.
+pub const EVERY_NAMESPACE: u32 = 0xffff_ffff;
+
+/// Admin opcodes.
+pub mod admin {
+    /// Delete IO submission queue.
+    pub const DELETE_SUBMISSION_QUEUE: u8 = 0x00;
+    /// Create IO submission queue.
+    pub const CREATE_SUBMISSION_QUEUE: u8 = 0x01;
+    /// Get log page.
+    pub const GET_LOG_PAGE: u8 = 0x02;
+    /// Delete IO completion queue.
+    pub const DELETE_COMPLETION_QUEUE: u8 = 0x04;
+    /// Create IO completion queue.
+    pub const CREATE_COMPLETION_QUEUE: u8 = 0x05;
+    /// Identify.
+    pub const IDENTIFY: u8 = 0x06;
+    /// Set features.
+    pub const SET_FEATURES: u8 = 0x09;
+    /// Get features.
+    pub const GET_FEATURES: u8 = 0x0a;
+}
+
+/// Opcodes of the NVM command set.
+pub mod nvm {
+    /// Flush.
+    pub const FLUSH: u8 = 0x00;
+    /// Write.
+    pub const WRITE: u8 = 0x01;
+    /// Read.
+    pub const READ: u8 = 0x02;
+}
+
+/// Feature identifier of the number of queues.
+pub const FEATURE_QUEUES: u32 = 0x07;
+
+/// The data direction that an opcode's low bits tell (01 to the device, 10 from it).
+pub const OPCODE_TO_DEVICE: u8 = 0b01;
+
+/// Create queue, CDW11 bit 0: the queue is physically contiguous.
+pub const QUEUE_CONTIGUOUS: u32 = 1;
+
+/// A submission entry with PRPs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct SubmissionEntry {
+    /// What to do.
+    pub opcode: u8,
+    /// FUSE and PSDT; 0 is a command of its own, with PRPs.
+    pub flags: u8,
+    /// Command identifier, unique among the outstanding commands of a queue.
+    pub identifier: u16,
+    /// Namespace identifier.
+    pub namespace: u32,
+    /// CDW2 and CDW3.
+    pub reserved: [u32; 2],
+    /// Metadata pointer.
+    pub metadata: u64,
+    /// First physical region page entry.
+    pub prp1: u64,
+    /// Second physical region page entry, or the pointer to a list.
+    pub prp2: u64,
+    /// CDW10 to CDW15.
+    pub dwords: [u32; 6],
+}
+
+/// A completion entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct CompletionEntry {
+    /// Result, as the command defines it.
+    pub result: u32,
+    /// Reserved, or the result's high half.
+    pub result_high: u32,
+    /// Submission queue head; ANS fills in nothing of use (Linux apple.c, m1n1).
+    pub queue_head: u16,
+    /// Submission queue identifier; ANS fills in nothing of use.
+    pub queue: u16,
+    /// Command identifier.
+    pub identifier: u16,
+    /// Phase in bit 0, status in bits 15:1.
+    pub status: u16,
+}
+
+/// Offset of the word that holds identifier, phase and status of a completion entry.
+///
+/// All three arrive in one aligned 32-bit word, so one single access reads an entry that can be neither torn nor stale.
+pub const COMPLETION_STATUS_WORD: usize = 12;
+
+const _: () = assert!(size_of::<SubmissionEntry>() == SUBMISSION_ENTRY);
+const _: () = assert!(size_of::<CompletionEntry>() == COMPLETION_ENTRY);
+
+impl SubmissionEntry {
+    /// Identify of a controller (`structure` 1) or of a namespace (0), into the page at `page`.
+    pub fn identify(structure: u32, namespace: u32, page: u64) -> Self {
+        Self { opcode: admin::IDENTIFY, namespace, prp1: page, dwords: [structure, 0, 0, 0, 0, 0], ..Self::default() }
+    }
+
+    /// Creation of IO completion queue 1, polled: without an interrupt, as m1n1 does it.
+    pub fn create_completion_queue(entries: u16, base: u64) -> Self {
+        let size = u32::from(entries.saturating_sub(1));
+        Self {
+            opcode: admin::CREATE_COMPLETION_QUEUE,
+            prp1: base,
+            dwords: [size << 16 | u32::from(IO_QUEUE), QUEUE_CONTIGUOUS, 0, 0, 0, 0],
+            ..Self::default()
+        }
+    }
+
+    /// Creation of IO submission queue 1, which answers in completion queue 1.
+    pub fn create_submission_queue(entries: u16, base: u64) -> Self {
+        let size = u32::from(entries.saturating_sub(1));
+        let completion = u32::from(IO_QUEUE) << 16;
+        Self {
+            opcode: admin::CREATE_SUBMISSION_QUEUE,
+            prp1: base,
+            dwords: [size << 16 | u32::from(IO_QUEUE), completion | QUEUE_CONTIGUOUS, 0, 0, 0, 0],
+            ..Self::default()
+        }
+    }
+
+    /// Deletion of IO queue 1: `opcode` says which of the pair.
+    pub fn delete_queue(opcode: u8) -> Self {
+        Self { opcode, dwords: [u32::from(IO_QUEUE), 0, 0, 0, 0, 0], ..Self::default() }
+    }
+
+    /// The wish for one IO queue pair; both counts are zero-based.
+    pub fn one_queue_pair() -> Self {
+        Self { opcode: admin::SET_FEATURES, dwords: [FEATURE_QUEUES, 0, 0, 0, 0, 0], ..Self::default() }
+    }
+}

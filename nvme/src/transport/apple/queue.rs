@@ -1,0 +1,146 @@
+//! One linear queue pair with its translation control blocks.
+
+use hal::{DmaPool, Mmio};
+use tock_registers::interfaces::{Readable, Writeable};
+
+use super::spec::{self, Doorbells, TranslationControlBlock};
+use crate::buffer::Lent;
+use crate::spec::command::{COMPLETION_ENTRY, COMPLETION_STATUS_WORD, SUBMISSION_ENTRY, SubmissionEntry};
+use crate::spec::status::Status;
+use crate::transport::{Batch, QueuePair, Retired, TransportError};
+
+pub(super) struct LinearQueue<P: DmaPool> {
+    submission: Lent<P>,
+    completion: Lent<P>,
+    blocks: Lent<P>,
+    entries: u16,
+    /// Index of the next completion entry to be read.
+    head: u16,
+    /// What the phase bit of an entry of this lap is; starts at 1 and turns over with each lap.
+    phase: bool,
+}
+
+impl<P: DmaPool> LinearQueue<P> {
+    /// Takes the memory of a pair of `entries` and of as many blocks as the NVMMU counts, which is one number for both
+    /// queues.
+    pub(super) fn new(pool: &P, _: &Doorbells, entries: u16, blocks: u16) -> Result<Self, TransportError> {
+        // Both submission arrays are as long as there are tags: the tag indexes them, and the queues share the tags.
+        let take = |bytes: usize| Lent::new(pool, bytes, spec::ALIGNMENT).map_err(TransportError::Memory);
+        let submission = take(usize::from(blocks) * SUBMISSION_ENTRY)?;
+        let rest = take(usize::from(entries) * COMPLETION_ENTRY).and_then(|completion| {
+            match take(usize::from(blocks) * spec::TCB) {
+                Ok(blocks) => Ok((completion, blocks)),
+                Err(error) => {
+                    completion.free();
+                    Err(error)
+                }
+            }
+        });
+        match rest {
+            Ok((completion, blocks)) => Ok(Self { submission, completion, blocks, entries, head: 0, phase: true }),
+            Err(error) => {
+                submission.free();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn pair(&self) -> QueuePair {
+        QueuePair {
+            entries: self.entries,
+            submission: self.submission.address(),
+            completion: self.completion.address(),
+        }
+    }
+
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks.address()
+    }
+
+    /// Makes the pair as new, for a controller that was reset: a completion of the past must not look like one of this life.
+    pub(super) fn empty(&mut self) {
+        self.submission.clear();
+        self.completion.clear();
+        self.blocks.clear();
+        self.head = 0;
+        self.phase = true;
+    }
+
+    /// Writes block and entry of a command. Every command has a block, with data or without.
+    #[inline]
+    pub(super) fn place(&self, tag: u8, mut entry: SubmissionEntry) {
+        // Generation bits in the identifier make the coprocessor panic, so it is the tag and nothing else.
+        entry.identifier = u16::from(tag);
+        let [_, _, twelfth, ..] = entry.dwords;
+        let block = TranslationControlBlock {
+            opcode: entry.opcode,
+            direction: spec::direction(entry.opcode),
+            identifier: tag,
+            length: twelfth & 0xffff,
+            prp1: entry.prp1,
+            prp2: entry.prp2,
+            ..TranslationControlBlock::default()
+        };
+        self.blocks.write(usize::from(tag) * spec::TCB, &block);
+        self.submission.write(usize::from(tag) * SUBMISSION_ENTRY, &entry);
+    }
+
+    /// Consumes every completion that waits: an invalidation for each, and one write of the head at the end.
+    #[inline]
+    pub(super) fn reap<M: Mmio>(
+        &mut self,
+        window: &M,
+        pool: &P,
+        doorbells: &Doorbells,
+        mut outstanding: u64,
+        results: bool,
+        mut retire: impl FnMut(Retired),
+    ) -> Batch {
+        let mut batch = Batch::default();
+        // A controller that overran the queue must not hold us here: one lap at most.
+        while batch.entries < u32::from(self.entries) {
+            let entry = usize::from(self.head) * COMPLETION_ENTRY;
+            // Identifier, phase and status are one word: nothing of this entry is read apart from its phase.
+            let word = self.completion.read_word(entry + COMPLETION_STATUS_WORD);
+            if (word >> 16 & 1 != 0) != self.phase {
+                break;
+            }
+            batch.entries += 1;
+            self.head += 1;
+            if self.head == self.entries {
+                self.head = 0;
+                self.phase = !self.phase;
+            }
+            let identifier = word & 0xffff;
+            let bit = if identifier < 64 { 1u64 << identifier } else { 0 };
+            if outstanding & bit == 0 {
+                // Invalidating here could take the translation from a command that runs on the other queue.
+                batch.unknown += 1;
+                continue;
+            }
+            outstanding &= !bit;
+            spec::TCB_INVALIDATE.of(window).set(identifier);
+            let invalidation_failed = spec::TCB_STATUS.of(window).get() != 0;
+            let result = if results {
+                pool.observe();
+                self.completion.read::<u32>(entry)
+            } else {
+                0
+            };
+            let status = Status::from_half_word((word >> 16) as u16);
+            retire(Retired { tag: identifier as u8, status, invalidation_failed, result });
+        }
+        if batch.entries != 0 {
+            // The data of the whole batch is read after this call only, so one barrier serves all of it.
+            pool.observe();
+            doorbells.completion_head.of(window).set(u32::from(self.head));
+        }
+        batch
+    }
+
+    pub(super) fn release(self) {
+        self.submission.free();
+        self.completion.free();
+        self.blocks.free();
+    }
+}

@@ -6,9 +6,9 @@
 
 mod error;
 
-use core::fmt;
 use core::time::Duration;
 
+use hal::fdt::Label;
 use hal::{Clock, Mmio, Register, poll_until};
 use heapless::Vec;
 use tock_registers::fields::FieldValue;
@@ -25,34 +25,11 @@ pub const BLOCKS: usize = 4;
 /// The most parents of one domain.
 pub const PARENTS: usize = 4;
 
-/// A domain's name for people: its label in the device tree, cut to what fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name(heapless::String<16>);
-
-impl Name {
-    /// The name, cut at 16 bytes.
-    pub fn new(name: &str) -> Self {
-        let mut kept = heapless::String::new();
-        for character in name.chars() {
-            if kept.push(character).is_err() {
-                break;
-            }
-        }
-        Self(kept)
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// One power domain: where its word lies, and what it hangs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {
     /// What to call it.
-    pub name: Name,
+    pub name: Label,
     /// Which block its word lies in: an index into the table's blocks.
     pub block: usize,
     /// The word's offset in that block, in bytes.

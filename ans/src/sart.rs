@@ -83,6 +83,21 @@ pub enum SartError {
     },
 }
 
+impl SartError {
+    /// The reason in few words, without numbers.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::UnknownVersion(_) => "SART version is not known",
+            Self::Misaligned(_) => "window is not whole pages",
+            Self::TooLarge(_) => "window does not fit the SART's fields",
+            Self::Overlaps { .. } => "window overlaps an open one",
+            Self::NoSlot => "all SART entries are in use",
+            Self::NotFound(_) => "no such SART entry",
+            Self::StillOpen { .. } => "SART entry does not close",
+        }
+    }
+}
+
 impl fmt::Display for SartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,12 +126,21 @@ pub struct Sart<W: Mmio> {
 }
 
 impl<W: Mmio> Sart<W> {
-    /// Reads all entries and marks those in use as protected. The SART's power domain is on.
-    pub fn new(window: W, version: Version) -> Self {
-        let mut sart =
-            Self { window, version, protected: [false; spec::SART_ENTRIES], ours: [None; spec::SART_ENTRIES] };
-        sart.protected = core::array::from_fn(|index| sart.flags(index) != 0);
-        sart
+    /// The SART behind `window`. Nothing is read yet, and until [`Sart::scan`] every entry counts as protected.
+    pub const fn new(window: W, version: Version) -> Self {
+        Self { window, version, protected: [true; spec::SART_ENTRIES], ours: [None; spec::SART_ENTRIES] }
+    }
+
+    /// Reads all entries and marks those in use, other than ours, as protected. The SART's power domain is on.
+    pub fn scan(&mut self) {
+        self.protected = core::array::from_fn(|index| {
+            self.flags(index) != 0 && self.ours.get(index).is_none_or(|ours| ours.is_none())
+        });
+    }
+
+    /// Gives the window back.
+    pub fn into_window(self) -> W {
+        self.window
     }
 
     /// How many entries were in use before us.

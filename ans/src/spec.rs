@@ -99,3 +99,31 @@ pub const SART_2_PAGES: u64 = 0xff_ffff;
 
 /// The largest entry of a version 3 SART, in pages.
 pub const SART_3_PAGES: u64 = 0x3fff_ffff;
+
+/// Bytes of each block that the drivers reach: up to the last register that they know.
+pub mod span {
+    /// The NVMe block, up to TCB_STAT.
+    pub const NVME: u64 = 0x2_8124;
+    /// The coprocessor's block, up to CPU_CONTROL.
+    pub const COPROCESSOR: u64 = 0x48;
+    /// The mailbox, up to I2A_RECV1.
+    pub const MAILBOX: u64 = 0x840;
+    /// The SART, up to the last SIZE word.
+    pub const SART: u64 = 0xc0;
+}
+
+/// Strings of the device tree (Linux bindings and `t8103.dtsi`).
+pub mod compatible {
+    /// Controllers that this driver knows. U-Boot matches the same two; M1 Pro and later and M2 list the second as well.
+    pub const NVME: [&str; 2] = ["apple,t8103-nvme-ans2", "apple,nvme-ans2"];
+    /// The controller of A11: ring queues, no NVMMU, another SART. Not supported.
+    pub const NVME_A11: &str = "apple,t8015-nvme-ans2";
+    /// Mailboxes with the registers of ASC version 4.
+    pub const MAILBOX: [&str; 2] = ["apple,asc-mailbox-v4", "apple,t8103-asc-mailbox"];
+    /// SARTs of version 2.
+    pub const SART_2: [&str; 1] = ["apple,t8103-sart"];
+    /// SARTs of version 3.
+    pub const SART_3: [&str; 2] = ["apple,t6000-sart", "apple,t8112-sart"];
+    /// Power domains. Newer chips list the t8103 one alone as their fallback.
+    pub const POWER_DOMAIN: [&str; 2] = ["apple,pmgr-pwrstate", "apple,t8103-pmgr-pwrstate"];
+}

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::Name;
+use hal::fdt::Label;
 
 /// Why a power domain did not do as it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum PowerError {
     /// The domain did not reach the state.
     TimedOut {
         /// The domain.
-        domain: Name,
+        domain: Label,
         /// The state that was awaited: 0xf active, 0x4 clock gated, 0 power gated.
         wanted: u32,
         /// The last word read.

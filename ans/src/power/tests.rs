@@ -18,7 +18,7 @@ fn one_is_stuck(offset: usize, old: u32, written: u32) -> u32 {
 }
 
 fn domain(offset: usize, parents: &[usize]) -> Domain {
-    let name = Name::new(&std::format!("at-{offset:x}"));
+    let name = Label::new(&std::format!("at-{offset:x}"));
     Domain { name, block: 0, offset, parents: Vec::from_slice(parents).unwrap(), always_on: false }
 }
 

@@ -12,9 +12,15 @@ fn sticks(offset: usize, old: u32, written: u32) -> u32 {
     if offset < 0x40 { old | written } else { written }
 }
 
+fn scanned(window: Window, version: Version) -> Sart<Window> {
+    let mut sart = Sart::new(window, version);
+    sart.scan();
+    sart
+}
+
 fn sart(version: Version) -> (Window, Sart<Window>) {
     let window = Window::new(&[], keeps);
-    (window.clone(), Sart::new(window, version))
+    (window.clone(), scanned(window, version))
 }
 
 #[test]
@@ -39,7 +45,7 @@ fn version_2_writes_address_and_then_flags_with_size() {
 fn entries_of_the_boot_chain_are_never_touched_and_the_fourteenth_window_finds_no_slot() {
     let protected = [(0x00, 0xff00_0001), (0x04, 0x0100_0000), (0x08, 0xff00_0004), (0x40, 0x80_0000)];
     let window = Window::new(&protected, keeps);
-    let mut sart = Sart::new(window.clone(), Version::Two);
+    let mut sart = scanned(window.clone(), Version::Two);
     assert_eq!(sart.protected(), 3);
     let page = |number: u64| Range { address: 0x8_2000_0000 + number * 0x4000, size: 0x4000 };
     for number in 0..13 {
@@ -114,7 +120,7 @@ fn an_overlapping_window_is_reported() {
 #[test]
 fn a_window_that_does_not_close_is_an_error() {
     let window = Window::new(&[], sticks);
-    let mut sart = Sart::new(window, Version::Two);
+    let mut sart = scanned(window, Version::Two);
     sart.add(RANGE).unwrap();
     assert_eq!(sart.remove(RANGE), Err(SartError::StillOpen { index: 0, config: 0xff00_0008 }));
 }
@@ -136,4 +142,18 @@ fn an_unknown_version_is_refused_with_its_number() {
         let error = Version::try_from(number).unwrap_err();
         assert!(error.to_string().contains(&number.to_string()), "{error}");
     }
+}
+
+#[test]
+fn before_the_scan_no_entry_is_taken_for_free() {
+    let window = Window::new(&[(0x04, 0xff00_0001)], keeps);
+    let mut sart = Sart::new(window.clone(), Version::Two);
+    assert_eq!(sart.add(RANGE), Err(SartError::NoSlot));
+    assert!(window.writes().is_empty());
+    sart.scan();
+    sart.add(RANGE).unwrap();
+    // A second scan knows its own entries.
+    sart.scan();
+    assert_eq!(sart.protected(), 1);
+    sart.remove(RANGE).unwrap();
 }

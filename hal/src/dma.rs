@@ -6,6 +6,8 @@
 //! before anything else that the device wrote is read.
 
 pub mod pages;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 
@@ -118,39 +120,64 @@ impl<P: DmaPool> DmaRegion<P> {
         &self.pool
     }
 
+    /// The device address of `size` bytes at `offset`, if there are any and all of them lie in the region.
+    #[inline(always)]
+    fn place(&self, offset: usize, size: usize) -> Option<u64> {
+        let inside = size != 0 && offset <= self.size && size <= self.size - offset;
+        inside.then(|| self.address.wrapping_add(offset as u64))
+    }
+
+    /// How many of `size` bytes at `offset` lie in the region.
+    fn inside(&self, offset: usize, size: usize) -> usize {
+        self.size.saturating_sub(offset).min(size)
+    }
+
     /// Copies bytes from `offset` on; what lies beyond the region's end reads as zero.
+    #[inline]
     pub fn read_bytes(&self, offset: usize, bytes: &mut [u8]) {
-        let inside = self.size.saturating_sub(offset).min(bytes.len());
-        let (within, beyond) = bytes.split_at_mut(inside);
-        if !within.is_empty() {
-            self.pool.read(self.address + offset as u64, within);
+        if let Some(address) = self.place(offset, bytes.len()) {
+            self.pool.read(address, bytes);
+        } else if let Some((within, beyond)) = bytes.split_at_mut_checked(self.inside(offset, bytes.len())) {
+            if let Some(address) = self.place(offset, within.len()) {
+                self.pool.read(address, within);
+            }
+            beyond.fill(0);
         }
-        beyond.fill(0);
     }
 
     /// Copies bytes to `offset` on; what would lie beyond the region's end is dropped.
+    #[inline]
     pub fn write_bytes(&self, offset: usize, bytes: &[u8]) {
-        let inside = self.size.saturating_sub(offset).min(bytes.len());
-        if let Some(within) = bytes.get(..inside).filter(|within| !within.is_empty()) {
-            self.pool.write(self.address + offset as u64, within);
+        if let Some(address) = self.place(offset, bytes.len()) {
+            self.pool.write(address, bytes);
+        } else if let Some(within) = bytes.get(..self.inside(offset, bytes.len()))
+            && let Some(address) = self.place(offset, within.len())
+        {
+            self.pool.write(address, within);
         }
     }
 
     /// Reads a value at `offset`; bytes beyond the region's end read as zero.
+    #[inline]
     pub fn read<T: FromBytes + FromZeros + IntoBytes>(&self, offset: usize) -> T {
         let mut value = T::new_zeroed();
         self.read_bytes(offset, value.as_mut_bytes());
         value
     }
 
-    /// Writes a value at `offset`.
+    /// Writes a value at `offset`. Types that are aligned to eight bytes go as whole words.
+    #[inline]
     pub fn write<T: IntoBytes + Immutable>(&self, offset: usize, value: &T) {
         self.write_bytes(offset, value.as_bytes());
     }
 
-    /// Reads the aligned 32-bit word at `offset` in one access; zero beyond the region's end.
+    /// Reads the aligned 32-bit word at `offset` in one access; zero at any other offset and beyond the region's end.
+    #[inline]
     pub fn read_word(&self, offset: usize) -> u32 {
-        if offset % 4 == 0 && offset + 4 <= self.size { self.pool.read_word(self.address + offset as u64) } else { 0 }
+        match self.place(offset, 4) {
+            Some(address) if offset.is_multiple_of(4) => self.pool.read_word(address),
+            _ => 0,
+        }
     }
 
     /// Takes the region out of use without freeing it, because a device may still reach it.

@@ -12,13 +12,17 @@
 
 pub mod barrier;
 pub mod dma;
+pub mod fault;
 pub mod fdt;
 pub mod log;
 pub mod mmio;
 pub mod physical;
 pub mod platform;
 pub mod register;
+#[cfg(test)]
+mod testing;
 pub mod time;
+pub mod trace;
 
 pub use dma::{DEVICE_PAGE, DmaError, DmaPool, DmaRegion};
 pub use mmio::Mmio;

@@ -2,6 +2,8 @@
 
 mod copy;
 mod pool;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use pool::{Coherency, PhysicalPool};

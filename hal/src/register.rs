@@ -5,6 +5,9 @@
 //! hardware, the models and a tracer. (`register_structs!` would make references to device memory, which the compiler may
 //! read on its own.)
 
+#[cfg(test)]
+mod tests;
+
 use core::marker::PhantomData;
 
 use tock_registers::interfaces::{Readable, Writeable};

@@ -1,6 +1,8 @@
 //! Time, and the one way to wait.
 
 mod generic;
+#[cfg(test)]
+mod tests;
 
 use core::time::Duration;
 
@@ -94,8 +96,8 @@ pub struct TimedOut {
 
 /// Asks `condition` until it gives a value, at most for `limit`.
 ///
-/// The condition is asked at least once, and once more after the limit has passed, so that a host that was held up (by a
-/// tracer, say) does not report a time-out for something that did happen.
+/// A condition that holds at once costs no look at the clock. Otherwise it is asked once more after the limit has passed,
+/// so that a processor that was held up (by a tracer, say) does not report a time-out for something that did happen.
 ///
 /// # Errors
 /// [`TimedOut`] when the limit passed and the condition still gave nothing.
@@ -104,8 +106,12 @@ pub fn poll_until<T>(
     limit: Duration,
     mut condition: impl FnMut() -> Option<T>,
 ) -> Result<T, TimedOut> {
+    if let Some(value) = condition() {
+        return Ok(value);
+    }
     let deadline = Deadline::after(clock, limit);
     loop {
+        clock.relax();
         // The deadline is looked at before the condition: a pass means one last look.
         let last = deadline.passed(clock);
         if let Some(value) = condition() {
@@ -114,6 +120,5 @@ pub fn poll_until<T>(
         if last {
             return Err(TimedOut { waited: deadline.waited(clock) });
         }
-        clock.relax();
     }
 }

@@ -173,7 +173,8 @@ impl MachineConfig {
     /// A T8103 without faults whose disk is 16 MiB of zeros in memory.
     pub fn new(ans: AnsState) -> Self {
         let on = ans == AnsState::Running;
-        let domain = |name, offset, parents: &[&'static str], on| DomainConfig { name, offset, parents: parents.to_vec(), on };
+        let domain =
+            |name, offset, parents: &[&'static str], on| DomainConfig { name, offset, parents: parents.to_vec(), on };
         Self {
             seed: 1,
             ans,

@@ -1,0 +1,223 @@
+//! The power manager: one word for each domain, with power states that take time, parents, and the reset of the device.
+//!
+//! Bits and rules: reference of the power states (Linux pmgr-pwrstate.c, m1n1 pmgr.c, U-Boot apple-pmgr.c).
+
+use std::collections::BTreeMap;
+
+use crate::config::MachineConfig;
+use crate::context::{Context, Event};
+use crate::fault::Fault;
+
+const RESET: u32 = 1 << 31;
+const AUTO_ENABLE: u32 = 1 << 28;
+const PARENT_OFF: u32 = 1 << 11;
+const DEV_DISABLE: u32 = 1 << 10;
+const WAS_GATED: u32 = 3 << 8;
+const ACTUAL: u32 = 0xf << 4;
+const TARGET: u32 = 0xf;
+/// The bits that follow from the hardware's state, whatever is written.
+const STATUS: u32 = PARENT_OFF | ACTUAL;
+const ACTIVE: u32 = 0xf;
+const CLOCK_GATED: u32 = 0x4;
+const WAS_POWER_GATED: u32 = 1 << 8;
+
+/// After that many nanoseconds without an access a domain in automatic mode counts as idle.
+const IDLE_NS: u64 = 1_000_000;
+
+#[derive(Debug)]
+struct Domain {
+    name: &'static str,
+    parents: Vec<&'static str>,
+    word: u32,
+    initial: u32,
+    pending: bool,
+    last_use: u64,
+}
+
+/// What a write to the power manager did to a domain's device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The device is held in reset from now on.
+    Reset(&'static str),
+    /// The device has lost its power and all its state.
+    PoweredOff(&'static str),
+}
+
+/// The power manager's block.
+#[derive(Debug)]
+pub(crate) struct Pmgr {
+    domains: BTreeMap<u64, Domain>,
+    others: BTreeMap<u64, u32>,
+    delay: u64,
+    stuck: Vec<String>,
+    auto_gating: bool,
+}
+
+impl Pmgr {
+    pub(crate) fn new(config: &MachineConfig) -> Self {
+        let domains = config.domains.iter().map(|domain| {
+            let word = if domain.on { ACTIVE << 4 | ACTIVE } else { 0 };
+            let parents = domain.parents.clone();
+            (domain.offset, Domain { name: domain.name, parents, word, initial: word, pending: false, last_use: 0 })
+        });
+        let stuck = config.faults.iter().filter_map(|fault| match fault {
+            Fault::PowerStuck(name) => Some(name.clone()),
+            _ => None,
+        });
+        Self {
+            domains: domains.collect(),
+            others: BTreeMap::new(),
+            delay: config
+                .fault(|fault| if let Fault::PowerDelay(delay) = fault { Some(*delay) } else { None })
+                .unwrap_or(config.timings.power_change),
+            stuck: stuck.collect(),
+            auto_gating: config.has(&Fault::AutoGating),
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<&Domain> {
+        self.domains.values().find(|domain| domain.name == name)
+    }
+
+    /// Whether the domain is powered and clocked. A domain that is not modelled is on.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.named(name).is_none_or(|domain| (domain.word & ACTUAL) >> 4 == ACTIVE)
+    }
+
+    /// Whether the domain's device is held in reset.
+    pub(crate) fn in_reset(&self, name: &str) -> bool {
+        self.named(name).is_some_and(|domain| domain.word & RESET != 0)
+    }
+
+    /// The register name of the domain at `offset`, for the counters.
+    pub(crate) fn register_name(&self, offset: u64) -> Option<String> {
+        self.domains.get(&offset).map(|domain| format!("PMGR_{}", domain.name.to_uppercase()))
+    }
+
+    /// Notes a use of the domain's device: automatic gating starts to count again.
+    pub(crate) fn used(&mut self, name: &str, now: u64) {
+        if let Some(domain) = self.domains.values_mut().find(|domain| domain.name == name) {
+            domain.last_use = now;
+        }
+    }
+
+    pub(crate) fn read(&mut self, ctx: &Context<'_>, offset: u64) -> u32 {
+        let Some(domain) = self.domains.get(&offset) else {
+            return self.others.get(&offset).copied().unwrap_or(ACTIVE << 4 | ACTIVE);
+        };
+        let idle = ctx.now.saturating_sub(domain.last_use) > IDLE_NS;
+        if self.auto_gating && domain.word & AUTO_ENABLE != 0 && (domain.word & ACTUAL) >> 4 == ACTIVE && idle {
+            return domain.word & !ACTUAL | CLOCK_GATED << 4;
+        }
+        domain.word
+    }
+
+    pub(crate) fn write(&mut self, ctx: &mut Context<'_>, offset: u64, value: u32) -> Option<Change> {
+        let Some(domain) = self.domains.get_mut(&offset) else {
+            // An unmodelled domain is always there: the actual state is the target at once.
+            self.others.insert(offset, value & !STATUS | (value & TARGET) << 4);
+            return None;
+        };
+        let place = format!("pmgr+{offset:#05x}");
+        let name = domain.name;
+        let old = domain.word;
+        domain.word = value & !STATUS | old & STATUS;
+        let mut change = None;
+        let active = (old & ACTUAL) >> 4 == ACTIVE;
+        let steps = (old ^ value) & (RESET | DEV_DISABLE);
+        if steps == RESET | DEV_DISABLE {
+            ctx.violation(
+                "reset-in-one-write",
+                &place,
+                format!("{name}: RESET and DEV_DISABLE each need a write of their own"),
+            );
+        } else if steps & RESET != 0 && old & DEV_DISABLE == 0 {
+            ctx.violation(
+                "reset-without-device-disable",
+                &place,
+                format!("{name}: DEV_DISABLE has to be set while RESET changes"),
+            );
+        } else if steps & DEV_DISABLE != 0 && old & RESET != 0 {
+            ctx.violation("device-enabled-in-reset", &place, format!("{name}: DEV_DISABLE changed while RESET is set"));
+        }
+        if value & RESET != 0 && old & RESET == 0 {
+            if active {
+                change = Some(Change::Reset(name));
+            } else {
+                ctx.violation(
+                    "reset-while-off",
+                    &place,
+                    format!("{name}: a reset needs power and clock, word was {old:#010x}"),
+                );
+            }
+        }
+        let actual = (old & ACTUAL) >> 4;
+        if value & TARGET != actual || old & TARGET != value & TARGET {
+            if value & TARGET != old & TARGET {
+                if !matches!(value & TARGET, 0 | CLOCK_GATED | ACTIVE) {
+                    ctx.violation("power-state-unknown", &place, format!("{name}: target {:#x}", value & TARGET));
+                }
+                if value & TARGET == 0 && value & RESET != 0 {
+                    ctx.note("power-off-in-reset", &place, format!("{name}: powered off while RESET is set"));
+                }
+            }
+            if !self.stuck.iter().any(|stuck| stuck == name) && value & TARGET != actual && !domain.pending {
+                domain.pending = true;
+                ctx.events.at(ctx.now + self.delay, Event::Power(offset));
+            }
+        }
+        change
+    }
+
+    /// The delayed state change of the domain at `offset` is due.
+    pub(crate) fn event(&mut self, ctx: &mut Context<'_>, offset: u64) -> Option<Change> {
+        let place = format!("pmgr+{offset:#05x}");
+        let (name, target, was) = {
+            let domain = self.domains.get_mut(&offset)?;
+            domain.pending = false;
+            (domain.name, domain.word & TARGET, (domain.word & ACTUAL) >> 4)
+        };
+        let parents = self.domains.get(&offset).map(|domain| domain.parents.clone()).unwrap_or_default();
+        let parent_off = parents.iter().find(|parent| !self.is_on(parent)).copied();
+        if let (ACTIVE, Some(parent)) = (target, parent_off) {
+            ctx.violation("parent-off", &place, format!("{name} was switched on while its parent {parent} is off"));
+            let domain = self.domains.get_mut(&offset)?;
+            domain.word |= PARENT_OFF;
+            return None;
+        }
+        if target != ACTIVE {
+            let child = self
+                .domains
+                .values()
+                .find(|child| child.parents.contains(&name) && (child.word & ACTUAL) >> 4 == ACTIVE);
+            if let Some(child) = child.map(|child| child.name) {
+                ctx.violation("child-on", &place, format!("{name} was switched off while its child {child} is on"));
+            }
+        }
+        let domain = self.domains.get_mut(&offset)?;
+        domain.word = domain.word & !STATUS | target << 4;
+        domain.last_use = ctx.now;
+        if target == 0 && was != 0 {
+            domain.word |= WAS_POWER_GATED;
+            return Some(Change::PoweredOff(name));
+        }
+        None
+    }
+
+    /// Whether every domain is as it was found; records what is not.
+    pub(crate) fn finish(&self, ctx: &mut Context<'_>, excused: bool) {
+        for (offset, domain) in &self.domains {
+            let (place, name, initial, word) =
+                (format!("pmgr+{offset:#05x}"), domain.name, domain.initial, domain.word);
+            let kept = TARGET | ACTUAL | RESET | DEV_DISABLE;
+            if word & kept != initial & kept {
+                let detail = format!("{name} was found as {initial:#010x} and is left as {:#010x}", word & !WAS_GATED);
+                if excused && word & (RESET | DEV_DISABLE) == 0 {
+                    ctx.note("domain-left-changed", place, detail);
+                } else {
+                    ctx.violation("domain-left-changed", place, detail);
+                }
+            }
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! From hardware to a controller that serves blocks, and back.
 
 use hal::Platform;
+use nvme::Controller;
 use nvme::transport::apple::{AppleConfig, AppleTransport};
-use nvme::{Controller, Parts};
 
 use crate::config::Config;
 use crate::error::{Error, Failed, Failure};
@@ -80,11 +80,9 @@ impl<P: Platform<Clock: Clone>> Ans<P> {
         let Self { mut session, controller } = self;
         let mut progress = Progress::new(session.clock().clone(), observer);
         progress.enter(Stage::ControllerShutdown);
-        let (nvme, result) = match controller.shutdown() {
-            Ok(Parts { window, .. }) => (window, Ok(())),
-            Err(nvme::Failure { error, parts }) => {
-                (parts.window, Err(Failed { stage: Stage::ControllerShutdown, error: error.into() }))
-            }
+        let (nvme, result) = match take_down(&mut session, controller) {
+            (window, Ok(())) => (window, Ok(())),
+            (window, Err(error)) => (window, Err(Failed { stage: Stage::ControllerShutdown, error })),
         };
         let back = session.give_back(Goal::HandOver, &mut progress);
         let hardware = session.into_hardware(nvme);
@@ -93,6 +91,20 @@ impl<P: Platform<Clock: Clone>> Ans<P> {
             (Ok(()), Err(failed)) => Err(Failure { failed, left: None, hardware }),
             (Err(failed), back) => Err(Failure { failed, left: back.err(), hardware }),
         }
+    }
+}
+
+/// Takes the controller down, unless its firmware is gone: then its registers answer nothing (Linux touches none either).
+fn take_down<P: Platform<Clock: Clone>>(
+    session: &mut Session<P>,
+    controller: Controller<P, AppleTransport<P>>,
+) -> (P::Window, Result<(), Error>) {
+    match session.poll() {
+        Err(error) if session.is_crashed() => (controller.abandon().window, Err(error.into())),
+        _ => match controller.shutdown() {
+            Ok(parts) => (parts.window, Ok(())),
+            Err(nvme::Failure { error, parts }) => (parts.window, Err(error.into())),
+        },
     }
 }
 

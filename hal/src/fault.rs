@@ -90,8 +90,7 @@ impl<B: Mmio, const N: usize> Fault<B, N> {
 
 /// The low half of a value, for a 32-bit access.
 const fn low(value: u64) -> u32 {
-    let [a, b, c, d, ..] = value.to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
+    (value & 0xffff_ffff) as u32
 }
 
 impl<B: Mmio, const N: usize> Mmio for Fault<B, N> {

@@ -31,7 +31,7 @@ pub trait Mmio {
 
     /// Writes a 64-bit register as two 32-bit accesses, low half first.
     fn write_halves(&self, offset: usize, value: u64) {
-        self.write32(offset, value as u32);
+        self.write32(offset, (value & 0xffff_ffff) as u32);
         self.write32(offset + 4, (value >> 32) as u32);
     }
 }

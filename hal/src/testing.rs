@@ -53,6 +53,6 @@ impl Mmio for FakeWindow {
 
     fn write64(&self, offset: usize, value: u64) {
         self.note(Write, offset, 8, value);
-        self.words.borrow_mut().extend([(offset, value as u32), (offset + 4, (value >> 32) as u32)]);
+        self.words.borrow_mut().extend([(offset, (value & 0xffff_ffff) as u32), (offset + 4, (value >> 32) as u32)]);
     }
 }

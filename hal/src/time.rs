@@ -27,8 +27,8 @@ impl Instant {
 
     /// The moment `span` later; saturates at the end of time (584 years).
     pub const fn after(self, span: Duration) -> Self {
-        let nanoseconds = span.as_nanos();
-        if nanoseconds > u64::MAX as u128 { Self(u64::MAX) } else { Self(self.0.saturating_add(nanoseconds as u64)) }
+        let nanoseconds = span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos() as u64);
+        Self(self.0.saturating_add(nanoseconds))
     }
 
     /// The time from `earlier` to this moment; zero if `earlier` is later.

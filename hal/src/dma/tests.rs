@@ -38,7 +38,7 @@ impl Toy {
 }
 
 fn offset(address: u64) -> usize {
-    (address - BASE) as usize
+    usize::try_from(address - BASE).expect("a small offset")
 }
 
 impl DmaPool for Toy {

@@ -341,7 +341,7 @@ fn every_cut_off_blob_is_refused() {
         assert!(matches!(opened, Err(FdtError::Truncated { .. })), "{size} bytes: {opened:?}");
         // The same with a header that agrees with the cut.
         let mut words = blob.words.clone();
-        words.as_mut_slice().as_mut_bytes()[4..8].copy_from_slice(&(size as u32).to_be_bytes());
+        words.as_mut_slice().as_mut_bytes()[4..8].copy_from_slice(&u32::try_from(size).expect("small").to_be_bytes());
         let mut slots = [Slot::EMPTY; 64];
         assert!(Tree::open(&words.as_slice().as_bytes()[..size], &mut slots).is_err(), "{size} bytes");
     }

@@ -21,12 +21,11 @@ pub(super) unsafe fn store(to: *mut u8, bytes: &[u8]) {
     let from = bytes.as_ptr();
     if is_entry(bytes.len()) && to.cast::<u64>().is_aligned() && from.cast::<u64>().is_aligned() {
         for word in 0..bytes.len() / 8 {
+            let (source, target) = (from.cast::<u64>().wrapping_add(word), to.cast::<u64>().wrapping_add(word));
             // SAFETY: the word lies in `bytes`, and is aligned.
-            let value = unsafe { from.cast::<u64>().add(word).read() };
+            let value = unsafe { source.read() };
             // SAFETY: as many bytes may be written at `to`, which is aligned.
-            let place = unsafe { to.cast::<u64>().add(word) };
-            // SAFETY: as above.
-            unsafe { place.write_volatile(value) };
+            unsafe { target.write_volatile(value) };
         }
     } else if let Ok(bytes) = <[u8; 4]>::try_from(bytes)
         && to.cast::<u32>().is_aligned()
@@ -48,12 +47,11 @@ pub(super) unsafe fn load(bytes: &mut [u8], from: *const u8) {
     let to = bytes.as_mut_ptr();
     if is_entry(bytes.len()) && from.cast::<u64>().is_aligned() && to.cast::<u64>().is_aligned() {
         for word in 0..bytes.len() / 8 {
+            let (source, target) = (from.cast::<u64>().wrapping_add(word), to.cast::<u64>().wrapping_add(word));
             // SAFETY: as many bytes may be read at `from`, which is aligned.
-            let place = unsafe { from.cast::<u64>().add(word) };
-            // SAFETY: as above.
-            let value = unsafe { place.read_volatile() };
+            let value = unsafe { source.read_volatile() };
             // SAFETY: the word lies in `bytes`, and is aligned.
-            unsafe { to.cast::<u64>().add(word).write(value) };
+            unsafe { target.write(value) };
         }
     } else if let Ok(bytes) = <&mut [u8; 4]>::try_from(&mut *bytes)
         && from.cast::<u32>().is_aligned()
@@ -76,10 +74,9 @@ unsafe fn bulk(to: *mut u8, from: *const u8, size: usize) {
     // SAFETY: the caller's own promise.
     let mut done = unsafe { block::copy(to, from, size / BLOCK) };
     while done < size {
-        // SAFETY: `done` is below the size that both sides are valid for.
-        let (source, target) = unsafe { (from.add(done), to.add(done)) };
+        let (source, target) = (from.wrapping_add(done), to.wrapping_add(done));
         if size - done >= 8 && source.cast::<u64>().is_aligned() && target.cast::<u64>().is_aligned() {
-            // SAFETY: eight more bytes are valid, and aligned.
+            // SAFETY: eight more bytes are valid on both sides, and aligned.
             let value = unsafe { source.cast::<u64>().read_volatile() };
             // SAFETY: as above.
             unsafe { target.cast::<u64>().write_volatile(value) };
@@ -101,10 +98,8 @@ unsafe fn bulk(to: *mut u8, from: *const u8, size: usize) {
 pub(super) unsafe fn zero(to: *mut u8, size: usize) {
     // SAFETY: the caller's own promise.
     let done = unsafe { block::zero(to, size / BLOCK) };
-    // SAFETY: `done` is at most `size`.
-    let rest = unsafe { to.add(done) };
-    // SAFETY: the rest of the bytes.
-    unsafe { rest.write_bytes(0, size - done) };
+    // SAFETY: `done` is at most `size`, and the rest of the bytes is valid too.
+    unsafe { to.wrapping_add(done).write_bytes(0, size - done) };
 }
 
 /// Blocks by pairs of registers: the target has no vector registers, and the compiler's own routine moves single words.

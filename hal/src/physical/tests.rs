@@ -44,7 +44,7 @@ fn values_go_through_memory_at_the_address_that_a_device_would_use() {
     region.write(16, &[0x1234_5678u32; 16]);
     pool.publish();
     pool.observe();
-    let device = region.address() as usize + 8;
+    let device = usize::try_from(region.address()).expect("a host address") + 8;
     // SAFETY: eight bytes inside the region.
     let seen = unsafe { core::ptr::with_exposed_provenance::<u64>(device).read_volatile() };
     assert_eq!(seen, 0x1122_3344_5566_7788);
@@ -92,7 +92,7 @@ proptest! {
             [pool(1, Coherency::Coherent), pool(1, Coherency::Maintained)]);
         let pool = POOLS.with(|pools| pools[usize::from(maintained)]);
         let region = DmaRegion::new(&pool, 4096, 4096).expect("one page");
-        let source: Vec<u8> = (0..from + size).map(|index| (index as u8).wrapping_mul(31) ^ seed).collect();
+        let source: Vec<u8> = (0..from + size).map(|index| ((index * 31 & 0xff) as u8) ^ seed).collect();
         region.write_bytes(to, &source[from..]);
         let mut page = vec![0xff; 4096];
         region.read_bytes(0, &mut page);

@@ -4,6 +4,8 @@
 //! can hold them all. Its memory checks what real memory does not tell: a device that looks at bytes which were not
 //! published, a driver that reads what a device wrote without observing it, a device that reaches freed memory.
 
+pub mod plain;
+
 mod intervals;
 mod ram;
 

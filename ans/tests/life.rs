@@ -11,7 +11,10 @@ const FOUND: [AnsState; 2] = [AnsState::Stopped, AnsState::Running];
 
 /// The writes to one register.
 fn writes(log: &[Access], block: &str, offset: u64) -> Vec<u64> {
-    log.iter().filter(|access| access.write && access.block == block && access.offset == offset).map(|access| access.value).collect()
+    log.iter()
+        .filter(|access| access.write && access.block == block && access.offset == offset)
+        .map(|access| access.value)
+        .collect()
 }
 
 /// Where the first access that `wanted` accepts is in the log.
@@ -86,11 +89,13 @@ fn shutdown_goes_in_the_documented_order() {
     assert_eq!(stages, all);
 
     let log = board.log();
-    let is_write = |block: &'static str, offset: u64| move |access: &Access| {
-        access.write && access.block == block && access.offset == offset
+    let is_write = |block: &'static str, offset: u64| {
+        move |access: &Access| access.write && access.block == block && access.offset == offset
     };
     let message = |payload: u64| {
-        move |access: &Access| access.write && access.block == "mailbox" && access.offset == 0x800 && access.value == payload
+        move |access: &Access| {
+            access.write && access.block == "mailbox" && access.offset == 0x800 && access.value == payload
+        }
     };
     let order = [
         // Two admin commands: the queues are deleted.

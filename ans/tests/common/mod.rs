@@ -7,7 +7,7 @@ use hal::fdt::Label;
 use heapless::Vec;
 use sim::host::{Board, HostPlatform};
 
-pub type Bare = Hardware<HostPlatform>;
+pub(crate) type Bare = Hardware<HostPlatform>;
 
 fn domain(name: &str, offset: usize, parents: &[usize]) -> Domain {
     let parents = Vec::from_slice(parents).unwrap();
@@ -15,7 +15,7 @@ fn domain(name: &str, offset: usize, parents: &[usize]) -> Domain {
 }
 
 /// What a T8103's device tree says: ans2 and apcie_st under apcie and ans2.
-pub fn hardware(board: &Board) -> Bare {
+pub(crate) fn hardware(board: &Board) -> Bare {
     let domains = [domain("ans2", 0x3f0, &[]), domain("apcie", 0x348, &[]), domain("apcie_st", 0x418, &[1, 0])];
     let blocks = Vec::from_iter([board.window("pmgr")]);
     Hardware {
@@ -33,7 +33,7 @@ pub fn hardware(board: &Board) -> Bare {
 }
 
 /// Brings ANS up; gives the stages passed too.
-pub fn start(
+pub(crate) fn start(
     hardware: Bare,
     config: Config,
 ) -> (Result<Ans<HostPlatform>, Failure<HostPlatform>>, std::vec::Vec<Stage>) {
@@ -43,7 +43,7 @@ pub fn start(
 }
 
 /// Asserts that nothing was broken and nothing was odd.
-pub fn assert_clean(board: &Board) {
+pub(crate) fn assert_clean(board: &Board) {
     let report = board.report();
     assert!(report.violations.is_empty(), "violations: {:#?}", report.violations);
     assert!(report.notes.is_empty(), "notes: {:#?}", report.notes);

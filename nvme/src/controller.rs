@@ -6,6 +6,7 @@ mod enable;
 mod io;
 mod shutdown;
 
+use core::fmt;
 use core::time::Duration;
 
 use hal::Platform;
@@ -28,6 +29,12 @@ pub struct Parts<P: Platform> {
     pub pool: P::Pool,
     /// The time.
     pub clock: P::Clock,
+}
+
+impl<P: Platform> fmt::Debug for Parts<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").finish_non_exhaustive()
+    }
 }
 
 /// A stage of [`Controller::enable`], told of as it begins.
@@ -169,5 +176,16 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// The registers. Whoever writes to them breaks what this type knows of the controller.
     pub fn window(&self) -> &P::Window {
         &self.window
+    }
+}
+
+impl<P: Platform, T: Transport<P>> fmt::Debug for Controller<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("identity", &self.identity)
+            .field("in_flight", &self.in_flight())
+            .field("fault", &self.fault)
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
     }
 }

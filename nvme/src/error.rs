@@ -63,7 +63,7 @@ pub enum Fault {
     /// A command did not complete in time; its tag and memory are in quarantine.
     TimedOut {
         /// The command's tag.
-        tag: u8,
+        tag: u32,
         /// How long it was awaited.
         waited: Duration,
     },
@@ -115,7 +115,7 @@ pub enum Error {
     /// The smallest page of the controller is larger than the 4 KiB that this driver uses.
     PageSize {
         /// CAP.MPSMIN.
-        smallest: u32,
+        smallest: u64,
     },
     /// The transport cannot be made.
     Transport(TransportError),
@@ -152,12 +152,12 @@ pub enum CommandError {
     /// The controller answered, but the translation of this tag could not be invalidated; the data is not to be trusted.
     InvalidationFailed {
         /// The tag.
-        tag: u8,
+        tag: u32,
     },
     /// It did not complete in time. Its memory is in quarantine and the controller takes no more commands.
     TimedOut {
         /// The tag.
-        tag: u8,
+        tag: u32,
         /// How long it was awaited.
         waited: Duration,
     },

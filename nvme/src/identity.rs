@@ -179,6 +179,11 @@ impl Namespace {
         1 << self.block_shift
     }
 
+    /// Whole blocks in so many bytes, for counts of one command.
+    pub(crate) fn blocks_in(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes >> self.block_shift).unwrap_or(u32::MAX)
+    }
+
     /// Reads the namespace structure. `transfer` is the largest transfer in bytes.
     pub(crate) fn parse(data: &[u8; identify::SIZE], id: u32, transfer: usize) -> Result<Self, Unusable> {
         let (head, _) = NamespaceHead::read_from_prefix(data).map_err(|_| Unusable::Inactive)?;
@@ -201,7 +206,7 @@ impl Namespace {
         }
         let vendor = data.get(identify::NAMESPACE_VENDOR..).and_then(|rest| u32::read_from_prefix(rest).ok());
         // The count in a command has 16 bits and is zero-based.
-        let most_blocks = (transfer >> shift).min(1 << 16) as u32;
+        let most_blocks = u32::try_from(transfer >> shift).map_or(1 << 16, |blocks| blocks.min(1 << 16));
         Ok(Self {
             id,
             block_shift: shift,

@@ -35,7 +35,7 @@ pub const fn list_pages(length: usize) -> usize {
 /// `offset` is a multiple of the page size and there are [`list_pages`] pages from there on, or entries are lost; `length`
 /// is not zero. The caller publishes the list with the command.
 pub fn describe<P: DmaPool>(address: u64, length: usize, list: &DmaRegion<P>, offset: usize) -> Prps {
-    let within = (address % PAGE as u64) as usize;
+    let within = usize::from((address & 0xfff) as u16);
     let count = pages(within, length);
     if count <= 1 {
         return Prps { first: address, second: 0 };

@@ -50,7 +50,7 @@ pub struct Refused<P: DmaPool> {
 /// Names a submitted command until its completion; never the same twice in 2^32 commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
-    pub(crate) tag: u8,
+    pub(crate) tag: u32,
     pub(crate) serial: u32,
 }
 

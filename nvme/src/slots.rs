@@ -72,12 +72,12 @@ impl<P: DmaPool> Slots<P> {
     }
 
     /// The lowest free tag; it is taken by [`Slots::begin`].
-    pub(crate) fn peek(&self) -> Option<u8> {
-        (self.free != 0).then(|| self.free.trailing_zeros() as u8)
+    pub(crate) fn peek(&self) -> Option<u32> {
+        (self.free != 0).then(|| self.free.trailing_zeros())
     }
 
     /// Takes `tag`, which [`Slots::peek`] gave.
-    pub(crate) fn begin(&mut self, tag: u8, buffer: Option<Buffer<P>>, flush: bool) -> Ticket {
+    pub(crate) fn begin(&mut self, tag: u32, buffer: Option<Buffer<P>>, flush: bool) -> Ticket {
         let bit = bit(tag);
         self.free &= !bit;
         self.in_flight |= bit;
@@ -93,7 +93,7 @@ impl<P: DmaPool> Slots<P> {
     }
 
     /// Sets the moment at which the wait for `tag` began, if it has not begun.
-    pub(crate) fn start(&mut self, tag: u8, now: u64, limits: Limits) {
+    pub(crate) fn start(&mut self, tag: u32, now: u64, limits: Limits) {
         if self.fresh & bit(tag) == 0 {
             return;
         }
@@ -127,7 +127,7 @@ impl<P: DmaPool> Slots<P> {
 
     /// The next end of a command that the owner has not heard of.
     pub(crate) fn next(&mut self) -> Option<Completion<P>> {
-        (self.finished != 0).then(|| self.finish(self.finished.trailing_zeros() as u8))
+        (self.finished != 0).then(|| self.finish(self.finished.trailing_zeros()))
     }
 
     /// The end of one command, if it has ended.
@@ -136,7 +136,7 @@ impl<P: DmaPool> Slots<P> {
         (self.finished & bit(ticket.tag) != 0 && serial == ticket.serial).then(|| self.finish(ticket.tag))
     }
 
-    fn finish(&mut self, tag: u8) -> Completion<P> {
+    fn finish(&mut self, tag: u32) -> Completion<P> {
         let bit = bit(tag);
         self.finished &= !bit;
         let lost = self.lost & bit != 0;
@@ -157,7 +157,7 @@ impl<P: DmaPool> Slots<P> {
     ///
     /// A wait begins at the first look at the clock after the submission, not at the submission itself: the clock is read
     /// when there is nothing else to do, and not for every command.
-    pub(crate) fn expired(&mut self, now: u64, limits: Limits) -> Option<(u8, Duration)> {
+    pub(crate) fn expired(&mut self, now: u64, limits: Limits) -> Option<(u32, Duration)> {
         for tag in tags(self.fresh) {
             self.start(tag, now, limits);
         }
@@ -179,7 +179,7 @@ impl<P: DmaPool> Slots<P> {
     }
 
     /// Gives a command up: its tag and memory stay out of use until [`Slots::reset`].
-    pub(crate) fn lose(&mut self, tag: u8, error: CommandError) {
+    pub(crate) fn lose(&mut self, tag: u32, error: CommandError) {
         let bit = bit(tag);
         self.in_flight &= !bit;
         self.lost |= bit;
@@ -229,19 +229,19 @@ pub(crate) enum Retirement {
     Late,
 }
 
-fn bit(tag: u8) -> u64 {
+fn bit(tag: u32) -> u64 {
     1 << (tag & 63)
 }
 
-fn index(tag: u8) -> usize {
-    usize::from(tag & 63)
+fn index(tag: u32) -> usize {
+    (tag & 63) as usize
 }
 
 /// The tags in a map, lowest first.
-fn tags(mut map: u64) -> impl Iterator<Item = u8> {
+fn tags(mut map: u64) -> impl Iterator<Item = u32> {
     core::iter::from_fn(move || {
         let tag = map.trailing_zeros();
         map &= map.wrapping_sub(1);
-        (tag < 64).then_some(tag as u8)
+        (tag < 64).then_some(tag)
     })
 }

@@ -31,7 +31,7 @@ pub struct QueuePair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retired {
     /// The tag that it was submitted under.
-    pub tag: u8,
+    pub tag: u32,
     /// How it ended.
     pub status: Status,
     /// The transport failed to take the tag's translation back; the command's data is not to be trusted.
@@ -57,9 +57,9 @@ pub enum TransportError {
     /// The controller and the configuration leave too short a queue.
     QueueTooShort {
         /// Entries that all limits leave.
-        entries: u32,
+        entries: u16,
         /// Entries that the transport needs.
-        needed: u32,
+        needed: u16,
     },
 }
 
@@ -79,7 +79,7 @@ pub trait Transport<P: Platform>: Sized {
     ///
     /// # Errors
     /// [`TransportError`]; nothing is kept.
-    fn new(pool: &P::Pool, config: Self::Config, entries: u32) -> Result<Self, TransportError>;
+    fn new(pool: &P::Pool, config: Self::Config, entries: u16) -> Result<Self, TransportError>;
 
     /// Empties both queue pairs and programs what the controller needs to know beyond the standard. Called while the
     /// controller is disabled, before the admin queue's registers are written.
@@ -93,7 +93,7 @@ pub trait Transport<P: Platform>: Sized {
 
     /// Places a command under `tag`, which is free, and rings. The entry's identifier is filled in here. What the command
     /// refers to was written before, and becomes visible to the device no later than the entry.
-    fn submit(&mut self, window: &P::Window, queue: Queue, tag: u8, entry: SubmissionEntry);
+    fn submit(&mut self, window: &P::Window, queue: Queue, tag: u32, entry: SubmissionEntry);
 
     /// Consumes every completion that waits, tells `retire` of each that names a tag in the bit map `outstanding`, and lets
     /// the controller have the entries back.

@@ -13,7 +13,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         if self.admin_lost {
             return Err(CommandError::Dead(self.fault.unwrap_or(Fault::Gone)));
         }
-        let tag = self.transport.tags(Queue::Admin).trailing_zeros() as u8;
+        let tag = self.transport.tags(Queue::Admin).trailing_zeros();
         self.transport.submit(&self.window, Queue::Admin, tag, entry);
         let (transport, window, counters) = (&mut self.transport, &self.window, &mut self.counters);
         let answer = poll_until(&self.clock, self.config.admin, || {

@@ -21,7 +21,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let mut buffer = Buffer::new(&self.pool, chunk).map_err(BlockError::Memory)?;
         let mut lba = lba;
         for part in bytes.chunks_mut(chunk) {
-            let count = (part.len() >> namespace.block_shift) as u32;
+            let count = namespace.blocks_in(part.len());
             buffer = self.run(namespace.id, Operation::Read { lba, count }, buffer)?;
             buffer.read_bytes(0, part);
             lba += u64::from(count);
@@ -43,7 +43,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let mut buffer = Buffer::new(&self.pool, chunk).map_err(BlockError::Memory)?;
         let mut lba = lba;
         for part in bytes.chunks(chunk) {
-            let count = (part.len() >> namespace.block_shift) as u32;
+            let count = namespace.blocks_in(part.len());
             buffer.write_bytes(0, part);
             buffer = self.run(namespace.id, Operation::Write { lba, count }, buffer)?;
             lba += u64::from(count);
@@ -65,7 +65,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     fn usable(&self, id: u32, lba: u64, length: usize) -> Result<Namespace, BlockError> {
         let namespace = *self.namespace(id).ok_or(SubmitError::UnknownNamespace { namespace: id })?;
         let block_size = namespace.block_size();
-        if length % block_size as usize != 0 {
+        if !length.is_multiple_of(block_size as usize) {
             return Err(BlockError::Length { length, block_size });
         }
         let count = (length >> namespace.block_shift) as u64;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use hal::{DmaError, Platform, poll_until};
+use hal::{DmaError, DmaPool, Platform, poll_until};
 use tock_registers::interfaces::{Readable, Writeable};
 use tock_registers::{LocalRegisterCopy, fields::FieldValue};
 
@@ -39,10 +39,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     ) -> Result<Self, Failure<P>> {
         observe(Stage::ControllerEnable);
         let parts = Parts { window, pool, clock };
-        let mut controller = match Self::assemble(parts, config, transport) {
-            Ok(controller) => controller,
-            Err(failure) => return Err(failure),
-        };
+        let mut controller = Self::assemble(parts, config, transport)?;
         match controller.start(observe) {
             Ok(()) => Ok(controller),
             Err(error) => Err(Failure { error, parts: controller.take_down().0 }),
@@ -56,8 +53,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// # Errors
     /// [`Error`]: the controller takes no commands; reset it again or shut it down.
     pub fn reset(&mut self) -> Result<(), Error> {
-        if self.fault.is_none() {
-            self.delete_queues()?;
+        if self.answers() {
+            // Firmware minds if EN is cleared while they exist; a controller that cannot delete them is reset all the same.
+            if let Err(error) = self.delete_queues() {
+                hal::warn!("{}", hal::log::Shown(&error));
+            }
         }
         self.disable()?;
         self.slots.reset();
@@ -82,18 +82,18 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             return fail(Error::Fault { step: Step::Probe, fault: Fault::Gone }, parts);
         }
         let capabilities = capabilities(&parts.window);
-        let smallest = capabilities.read(CAP::MPSMIN) as u32;
+        let smallest = capabilities.read(CAP::MPSMIN);
         if smallest != 0 {
             return fail(Error::PageSize { smallest }, parts);
         }
-        let entries = (capabilities.read(CAP::MQES) as u32 + 1).min(u32::from(config.queue_entries));
+        let entries = ((capabilities.read(CAP::MQES) & 0xffff) as u16).saturating_add(1).min(config.queue_entries);
         let transport = match T::new(&parts.pool, transport, entries) {
             Ok(transport) => transport,
             Err(error) => return fail(Error::Transport(error), parts),
         };
         config.transfer = (config.transfer / PAGE * PAGE).clamp(PAGE, 16 << 20);
         let list_bytes = prp::list_pages(config.transfer) * PAGE;
-        let (lists, page) = match memory::<P>(&parts.pool, list_bytes) {
+        let (lists, page) = match memory(&parts.pool, list_bytes) {
             Ok(memory) => memory,
             Err(error) => {
                 transport.release();
@@ -139,7 +139,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     pub(super) fn disable(&mut self) -> Result<(), Error> {
         let configuration = registers::CONFIGURATION.of(&self.window);
         let found = configuration.extract();
-        if found.is_set(CC::EN) {
+        // A controller that is gone reads as all ones, and is not written to.
+        if found.is_set(CC::EN) && found.get() != registers::ALL_ONES {
             configuration.set(found.get() & !CC::EN::SET.value);
         }
         self.await_status(Step::Disable, self.ready_limit(), CSTS::RDY::CLEAR)?;
@@ -281,7 +282,7 @@ fn capabilities(window: &impl hal::Mmio) -> LocalRegisterCopy<u64, CAP::Register
 }
 
 /// PRP lists for every tag, and the admin page.
-fn memory<P: Platform>(pool: &P::Pool, list_bytes: usize) -> Result<(Lent<P::Pool>, Lent<P::Pool>), DmaError> {
+fn memory<M: DmaPool>(pool: &M, list_bytes: usize) -> Result<(Lent<M>, Lent<M>), DmaError> {
     let lists = Lent::new(pool, TAGS * list_bytes, PAGE)?;
     match Lent::new(pool, PAGE, PAGE) {
         Ok(page) => Ok((lists, page)),

@@ -59,7 +59,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     /// Decides whether a request may be sent, and builds its entry.
     #[inline]
-    fn check(&self, request: &Request<P::Pool>) -> Result<(u8, SubmissionEntry), SubmitError> {
+    fn check(&self, request: &Request<P::Pool>) -> Result<(u32, SubmissionEntry), SubmitError> {
         if let Some(fault) = self.fault {
             return Err(SubmitError::Dead(fault));
         }
@@ -93,7 +93,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         lba: u64,
         count: u32,
         buffer: Option<&Buffer<P::Pool>>,
-        tag: u8,
+        tag: u32,
     ) -> Result<Prps, SubmitError> {
         if count == 0 {
             return Err(SubmitError::NoBlocks);
@@ -114,13 +114,13 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             return Err(SubmitError::Misaligned { address });
         }
         Ok(match self.lists.region() {
-            Some(lists) => prp::describe(address, needed, lists, usize::from(tag) * self.list_bytes),
+            Some(lists) => prp::describe(address, needed, lists, tag as usize * self.list_bytes),
             None => Prps { first: address, second: 0 },
         })
     }
 
     #[inline]
-    fn send(&mut self, tag: u8, entry: SubmissionEntry, buffer: Option<Buffer<P::Pool>>) -> Ticket {
+    fn send(&mut self, tag: u32, entry: SubmissionEntry, buffer: Option<Buffer<P::Pool>>) -> Ticket {
         let flush = entry.opcode == nvm::FLUSH;
         // A flush moves no data, so whatever came with it is not lent to the device; it comes back all the same.
         let ticket = self.slots.begin(tag, buffer, flush);
@@ -143,7 +143,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
         let entries = self.consume(outstanding);
         self.looks = self.looks.wrapping_add(1);
-        if entries == 0 || self.looks % LOOKS == 0 {
+        if entries == 0 || self.looks.is_multiple_of(LOOKS) {
             self.watch();
         }
     }
@@ -201,7 +201,7 @@ fn transfer(opcode: u8, namespace: &Namespace, lba: u64, count: u32, prps: Prps)
         prp1: prps.first,
         prp2: prps.second,
         // The number of blocks is zero-based.
-        dwords: [lba as u32, (lba >> 32) as u32, count - 1, 0, 0, 0],
+        dwords: [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, count - 1, 0, 0, 0],
         ..SubmissionEntry::default()
     }
 }

@@ -4,7 +4,7 @@ use hal::{Clock, Platform};
 use tock_registers::interfaces::{Readable, Writeable};
 
 use super::{Controller, Parts};
-use crate::error::{Error, Failure, Fault, Step};
+use crate::error::{Error, Failure, Step};
 use crate::spec::command::{SubmissionEntry, admin};
 use crate::spec::registers::{self, CC, CSTS};
 use crate::transport::Transport;
@@ -43,16 +43,12 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
                 first = result;
             }
         };
-        let status = registers::STATUS.of(&self.window).extract();
-        let gone = status.get() == registers::ALL_ONES;
-        if gone {
-            note(Err(Error::Fault { step: Step::Shutdown, fault: Fault::Gone }));
-        } else if status.is_set(CSTS::RDY) && !status.is_set(CSTS::CFS) && self.enabled() {
+        if self.answers() {
             note(self.drain());
             note(self.delete_queues());
             note(self.notify());
         }
-        let down = if gone { Err(Error::Fault { step: Step::Disable, fault: Fault::Gone }) } else { self.disable() };
+        let down = self.disable();
         note(down);
         let Self { window, pool, clock, transport, lists, page, mut slots, .. } = self;
         if down.is_ok() {
@@ -65,8 +61,10 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         (Parts { window, pool, clock }, first)
     }
 
-    fn enabled(&self) -> bool {
-        registers::CONFIGURATION.of(&self.window).is_set(CC::EN)
+    /// Whether the controller is there, ready, and not at a fatal error: only then is it worth sending it something.
+    pub(super) fn answers(&self) -> bool {
+        let status = registers::STATUS.of(&self.window).extract();
+        status.get() != registers::ALL_ONES && status.is_set(CSTS::RDY) && !status.is_set(CSTS::CFS)
     }
 
     /// Awaits the commands in flight; each has its own limit.

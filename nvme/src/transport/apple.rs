@@ -37,12 +37,11 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
 
     const QUEUE_COUNT_AFTER_CREATION: bool = true;
 
-    fn new(pool: &P::Pool, _: AppleConfig, entries: u32) -> Result<Self, TransportError> {
+    fn new(pool: &P::Pool, _: AppleConfig, entries: u16) -> Result<Self, TransportError> {
         let entries = entries.min(spec::MOST_ENTRIES);
         if entries < spec::FEWEST_ENTRIES {
             return Err(TransportError::QueueTooShort { entries, needed: spec::FEWEST_ENTRIES });
         }
-        let entries = entries as u16;
         let admin = LinearQueue::new(pool, &spec::ADMIN, spec::ADMIN_ENTRIES, entries)?;
         let io = match LinearQueue::new(pool, &spec::IO, entries, entries) {
             Ok(io) => io,
@@ -88,14 +87,14 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
     }
 
     #[inline]
-    fn submit(&mut self, window: &P::Window, queue: Queue, tag: u8, entry: SubmissionEntry) {
+    fn submit(&mut self, window: &P::Window, queue: Queue, tag: u32, entry: SubmissionEntry) {
         let (linear, doorbell) = match queue {
             Queue::Admin => (&self.admin, &spec::ADMIN.doorbell),
             Queue::Io => (&self.io, &spec::IO.doorbell),
         };
         linear.place(tag, entry);
         self.pool.publish();
-        doorbell.of(window).set(u32::from(tag));
+        doorbell.of(window).set(tag);
     }
 
     #[inline]

@@ -68,21 +68,22 @@ impl<P: DmaPool> LinearQueue<P> {
 
     /// Writes block and entry of a command. Every command has a block, with data or without.
     #[inline]
-    pub(super) fn place(&self, tag: u8, mut entry: SubmissionEntry) {
+    pub(super) fn place(&self, tag: u32, mut entry: SubmissionEntry) {
         // Generation bits in the identifier make the coprocessor panic, so it is the tag and nothing else.
-        entry.identifier = u16::from(tag);
+        let identifier = (tag & 0x3f) as u8;
+        entry.identifier = u16::from(identifier);
         let [_, _, twelfth, ..] = entry.dwords;
         let block = TranslationControlBlock {
             opcode: entry.opcode,
             direction: spec::direction(entry.opcode),
-            identifier: tag,
+            identifier,
             length: twelfth & 0xffff,
             prp1: entry.prp1,
             prp2: entry.prp2,
             ..TranslationControlBlock::default()
         };
-        self.blocks.write(usize::from(tag) * spec::TCB, &block);
-        self.submission.write(usize::from(tag) * SUBMISSION_ENTRY, &entry);
+        self.blocks.write(usize::from(identifier) * spec::TCB, &block);
+        self.submission.write(usize::from(identifier) * SUBMISSION_ENTRY, &entry);
     }
 
     /// Consumes every completion that waits: an invalidation for each, and one write of the head at the end.
@@ -128,7 +129,7 @@ impl<P: DmaPool> LinearQueue<P> {
                 0
             };
             let status = Status::from_half_word((word >> 16) as u16);
-            retire(Retired { tag: identifier as u8, status, invalidation_failed, result });
+            retire(Retired { tag: identifier, status, invalidation_failed, result });
         }
         if batch.entries != 0 {
             // The data of the whole batch is read after this call only, so one barrier serves all of it.

@@ -10,9 +10,9 @@ use crate::spec::command::OPCODE_TO_DEVICE;
 use crate::spec::registers;
 
 /// Most entries of a queue: the tags are below 64.
-pub const MOST_ENTRIES: u32 = 64;
+pub const MOST_ENTRIES: u16 = 64;
 /// Fewest entries with which a tag is left for IO.
-pub const FEWEST_ENTRIES: u32 = 4;
+pub const FEWEST_ENTRIES: u16 = 4;
 /// Entries of the admin queue: one command at a time needs no more (Linux, U-Boot).
 pub const ADMIN_ENTRIES: u16 = 2;
 /// Alignment of queues and blocks, in bytes: m1n1's, the largest of all drivers.

@@ -132,12 +132,19 @@ impl<P: DmaPool> DmaRegion<P> {
         self.size.saturating_sub(offset).min(size)
     }
 
-    /// Copies bytes from `offset` on; what lies beyond the region's end reads as zero.
-    #[inline]
-    pub fn read_bytes(&self, offset: usize, bytes: &mut [u8]) {
-        if let Some(address) = self.place(offset, bytes.len()) {
-            self.pool.read(address, bytes);
-        } else if let Some((within, beyond)) = bytes.split_at_mut_checked(self.inside(offset, bytes.len())) {
+    /// Inlined for the sizes of queue entries, which become a few loads; what reaches over the end is out of the way.
+    #[inline(always)]
+    fn load(&self, offset: usize, bytes: &mut [u8]) {
+        match self.place(offset, bytes.len()) {
+            Some(address) => self.pool.read(address, bytes),
+            None => self.load_cut(offset, bytes),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_cut(&self, offset: usize, bytes: &mut [u8]) {
+        if let Some((within, beyond)) = bytes.split_at_mut_checked(self.inside(offset, bytes.len())) {
             if let Some(address) = self.place(offset, within.len()) {
                 self.pool.read(address, within);
             }
@@ -145,30 +152,46 @@ impl<P: DmaPool> DmaRegion<P> {
         }
     }
 
-    /// Copies bytes to `offset` on; what would lie beyond the region's end is dropped.
-    #[inline]
-    pub fn write_bytes(&self, offset: usize, bytes: &[u8]) {
-        if let Some(address) = self.place(offset, bytes.len()) {
-            self.pool.write(address, bytes);
-        } else if let Some(within) = bytes.get(..self.inside(offset, bytes.len()))
+    #[inline(always)]
+    fn store(&self, offset: usize, bytes: &[u8]) {
+        match self.place(offset, bytes.len()) {
+            Some(address) => self.pool.write(address, bytes),
+            None => self.store_cut(offset, bytes),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_cut(&self, offset: usize, bytes: &[u8]) {
+        if let Some(within) = bytes.get(..self.inside(offset, bytes.len()))
             && let Some(address) = self.place(offset, within.len())
         {
             self.pool.write(address, within);
         }
     }
 
+    /// Copies bytes from `offset` on; what lies beyond the region's end reads as zero.
+    pub fn read_bytes(&self, offset: usize, bytes: &mut [u8]) {
+        self.load(offset, bytes);
+    }
+
+    /// Copies bytes to `offset` on; what would lie beyond the region's end is dropped.
+    pub fn write_bytes(&self, offset: usize, bytes: &[u8]) {
+        self.store(offset, bytes);
+    }
+
     /// Reads a value at `offset`; bytes beyond the region's end read as zero.
-    #[inline]
+    #[inline(always)]
     pub fn read<T: FromBytes + FromZeros + IntoBytes>(&self, offset: usize) -> T {
         let mut value = T::new_zeroed();
-        self.read_bytes(offset, value.as_mut_bytes());
+        self.load(offset, value.as_mut_bytes());
         value
     }
 
     /// Writes a value at `offset`. Types that are aligned to eight bytes go as whole words.
-    #[inline]
+    #[inline(always)]
     pub fn write<T: IntoBytes + Immutable>(&self, offset: usize, value: &T) {
-        self.write_bytes(offset, value.as_bytes());
+        self.store(offset, value.as_bytes());
     }
 
     /// Reads the aligned 32-bit word at `offset` in one access; zero at any other offset and beyond the region's end.

@@ -101,7 +101,7 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
         self.pages.lock().reclaim();
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&self, address: u64, bytes: &mut [u8]) {
         match self.place(address, bytes.len()) {
             Some(from) => {
@@ -113,7 +113,7 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self, address: u64, bytes: &[u8]) {
         if let Some(to) = self.place(address, bytes.len()) {
             // SAFETY: `place` checked the bounds, and nothing in the pool is ever a reference.

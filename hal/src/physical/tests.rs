@@ -92,7 +92,7 @@ proptest! {
             [pool(1, Coherency::Coherent), pool(1, Coherency::Maintained)]);
         let pool = POOLS.with(|pools| pools[usize::from(maintained)]);
         let region = DmaRegion::new(&pool, 4096, 4096).expect("one page");
-        let source: Vec<u8> = (0..from + size).map(|index| ((index * 31 & 0xff) as u8) ^ seed).collect();
+        let source: Vec<u8> = (0..from + size).map(|index| index.to_le_bytes()[0].wrapping_mul(31) ^ seed).collect();
         region.write_bytes(to, &source[from..]);
         let mut page = vec![0xff; 4096];
         region.read_bytes(0, &mut page);

@@ -1,6 +1,6 @@
 //! The Arm generic timer's virtual counter as a [`Clock`].
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 #[cfg(target_arch = "aarch64")]
 use super::{Clock, Instant};
@@ -11,7 +11,8 @@ const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickScale {
     numerator: u32,
-    denominator: u32,
+    /// Not zero, so that a division needs no check that could panic.
+    denominator: NonZeroU32,
 }
 
 impl TickScale {
@@ -21,13 +22,18 @@ impl TickScale {
         while rest != 0 {
             (divisor, rest) = (rest, divisor % rest);
         }
-        Self { numerator: NANOSECONDS_PER_SECOND / divisor, denominator: hertz.get() / divisor }
+        let denominator = match NonZeroU32::new(hertz.get() / divisor) {
+            Some(denominator) => denominator,
+            // A divisor is never greater than what it divides.
+            None => hertz,
+        };
+        Self { numerator: NANOSECONDS_PER_SECOND / divisor, denominator }
     }
 
     /// The nanoseconds of `ticks`, rounded down; saturates after 584 years.
     #[inline]
-    pub const fn nanoseconds(self, ticks: u64) -> u64 {
-        let (numerator, denominator) = (self.numerator as u64, self.denominator as u64);
+    pub fn nanoseconds(self, ticks: u64) -> u64 {
+        let (numerator, denominator) = (u64::from(self.numerator), NonZeroU64::from(self.denominator));
         let (whole, part) = (ticks / denominator, ticks % denominator);
         // `part` is below the denominator, which fits 32 bits, and the numerator fits 30: no overflow in the second term.
         whole.saturating_mul(numerator).saturating_add(part * numerator / denominator)
@@ -102,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_scale_of_apple_silicon_is_125_to_3() {
-        assert_eq!(scale(24_000_000), TickScale { numerator: 125, denominator: 3 });
+        assert_eq!((scale(24_000_000).numerator, scale(24_000_000).denominator.get()), (125, 3));
         assert_eq!(scale(24_000_000).nanoseconds(24_000_000 * 3600), 3_600_000_000_000);
     }
 

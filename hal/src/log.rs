@@ -41,7 +41,7 @@ macro_rules! level {
             };
         }
         #[doc = $what]
-        #[cfg(feature = "defmt")]
+        #[cfg(all(feature = "defmt", not(feature = "log")))]
         #[macro_export]
         macro_rules! $name {
             ($dollar($dollar part:tt)+) => {

@@ -22,7 +22,7 @@ impl Dump {
     ///
     /// # Errors
     /// Those of the output.
-    pub fn add(&mut self, bytes: &[u8], out: &mut impl Write) -> fmt::Result {
+    pub fn add(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
         let (lines, _) = bytes.as_chunks::<WIDTH>();
         for line in lines {
             if self.last.as_ref() == Some(line) {
@@ -44,11 +44,11 @@ impl Dump {
     ///
     /// # Errors
     /// Those of the output.
-    pub fn end(self, out: &mut impl Write) -> fmt::Result {
+    pub fn end(self, out: &mut dyn Write) -> fmt::Result {
         writeln!(out, "{:08x}", self.offset)
     }
 
-    fn line(&self, line: &[u8; WIDTH], out: &mut impl Write) -> fmt::Result {
+    fn line(&self, line: &[u8; WIDTH], out: &mut dyn Write) -> fmt::Result {
         write!(out, "{:08x} ", self.offset)?;
         for (index, byte) in line.iter().enumerate() {
             let gap = if index % 8 == 0 { " " } else { "" };

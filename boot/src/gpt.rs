@@ -53,7 +53,7 @@ impl<E> From<fmt::Error> for ListError<E> {
 ///
 /// # Errors
 /// [`ListError`] names what is wrong with each of the two tables, or the block that could not be read.
-pub fn list<Io: BlockIo>(disk: &mut Io, scratch: &mut [u8], out: &mut impl Write) -> Result<(), ListError<Io::Error>> {
+pub fn list<Io: BlockIo>(disk: &mut Io, scratch: &mut [u8], out: &mut dyn Write) -> Result<(), ListError<Io::Error>> {
     let table = Table::find(disk, scratch).map_err(ListError::Missing)?;
     if let Some(fault) = &table.primary_fault {
         writeln!(out, "gpt: primary table: {fault}; using the backup at block {}", table.header_block)?;
@@ -97,7 +97,7 @@ fn partition<Io: BlockIo>(
     entry: &GptPartitionEntry,
     blocks: u64,
     first_block: &mut [u8],
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> Result<(), ListError<Io::Error>> {
     let (start, end) = (entry.starting_lba.to_u64(), entry.ending_lba.to_u64());
     let (kind, unique, name) = (entry.partition_type_guid.0, entry.unique_partition_guid, entry.name);

@@ -9,7 +9,12 @@
 pub mod command;
 pub mod dump;
 pub mod gpt;
+pub mod load;
+pub mod monitor;
 pub mod quote;
+mod random;
 pub mod reason;
 pub mod step;
+mod stream;
 pub mod syndrome;
+pub mod tail;

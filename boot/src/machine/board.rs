@@ -18,9 +18,15 @@ const PSCI: [&str; 2] = ["arm,psci-1.0", "arm,psci-0.2"];
 pub(crate) fn window(mapper: &mut Mapper, region: Region<CpuAddress>) -> Result<PhysicalWindow, MapError> {
     let CpuAddress(address) = region.address;
     mapper.map(address..address.saturating_add(region.size), Kind::Device)?;
-    // SAFETY: mapped as a device just now, at its own address, for good; each block of the tree is one device, whose
+    // SAFETY: mapped as a device just now, at its own address and for good; each block of the tree is one device, whose
     // driver is the only one to be given the window.
     Ok(unsafe { PhysicalWindow::new(address as usize, region.size as usize) })
+}
+
+/// A window without registers.
+pub(crate) const fn no_window() -> PhysicalWindow {
+    // SAFETY: no access to an empty window touches anything.
+    unsafe { PhysicalWindow::new(0, 0) }
 }
 
 /// Installs the console that `/chosen` names, or else the first UART of a kind that is known.

@@ -1,5 +1,6 @@
 //! The log as lines of text: `[    0.001234] text`, the time in seconds since entry.
 
+use boot::tail;
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
 use super::console;
@@ -21,6 +22,10 @@ impl Log for Lines {
             _ => "",
         };
         console::line(format_args!("{mark}{}", record.args()));
+        // What rtkit says is what the coprocessor said: the command `log` shows it again.
+        if record.target().starts_with("rtkit") {
+            tail::keep(format_args!("{mark}{}", record.args()));
+        }
     }
 
     fn flush(&self) {}

@@ -1,18 +1,47 @@
 //! The run: discovery, bring-up, the job, shutdown.
 
+use core::fmt::{self, Display};
+use core::time::Duration;
+
 use aarch64_cpu::registers::{CurrentEL, Readable};
+use ans::discovery::Description;
+use ans::{Ans, Config, Hardware, Stage};
+use boot::monitor::{Monitor, Next};
 use boot::quote::Quoted;
 use boot::reason::Reason;
 use boot::step;
-use hal::fdt::{CpuAddress, Slot, Tree};
-use spin::{Mutex, MutexGuard};
+use hal::Platform;
+use hal::fdt::{CpuAddress, Node, Slot, Tree};
+use hal::physical::{Coherency, PhysicalPool, PhysicalWindow};
+use hal::time::GenericTimer;
+use spin::{Mutex, MutexGuard, Once};
 
 use super::translation::Mapper;
-use super::{board, console, critical, exception, image};
+use super::{board, clock, console, critical, exception, image};
+
+/// The words of the pool's page map, 64 pages each: 8 MiB, as the linker script has it.
+const POOL_WORDS: usize = 32;
+static POOL: Once<PhysicalPool<POOL_WORDS>> = Once::new();
 
 /// Room for the index of a device tree; an M1's has about 500 nodes, an M1 Ultra's more than twice that.
 const NODES: usize = 2048;
 static SLOTS: Mutex<[Slot; NODES]> = Mutex::new([Slot::EMPTY; NODES]);
+
+/// Partition entries, and data on its way to the console.
+static SCRATCH: Mutex<[u8; 128 << 10]> = Mutex::new([0; 128 << 10]);
+
+/// Lines of commands (a string list), and whether someone at the console is asked for more.
+const COMMANDS: &str = "anvil,commands";
+const INTERACTIVE: &str = "anvil,interactive";
+
+/// Real registers, real memory, real time.
+struct Machine;
+
+impl Platform for Machine {
+    type Window = PhysicalWindow;
+    type Pool = &'static PhysicalPool<POOL_WORDS>;
+    type Clock = GenericTimer;
+}
 
 /// Everything from the device tree to the last command.
 pub(crate) fn run(blob: &'static [u8], mapper: &mut Mapper, level: u64) -> Result<(), Reason> {
@@ -26,8 +55,67 @@ pub(crate) fn run(blob: &'static [u8], mapper: &mut Mapper, level: u64) -> Resul
     critical::unmask_system_errors();
     introduce(&tree, level);
     board::find_power(&tree, mapper)?;
+
     step::enter("looking for the storage");
-    Err(Reason::new("no storage yet"))
+    let hardware = find_storage(&tree, mapper)?;
+    step::enter("bringing up the storage");
+    let mut ans = Ans::start(hardware, Config::default(), &mut passed).map_err(Reason::new)?;
+    let job = work(&tree, &mut ans);
+    step::enter("shutting down the storage");
+    let down = ans.shutdown(&mut passed);
+    // What failed first is the reason; a failed shutdown behind it is in the log.
+    let down = down.map(drop).map_err(|failure| {
+        hal::error!("shutdown: {}", hal::log::Shown(&failure));
+        Reason::during("shutdown", failure)
+    });
+    job.and(down)
+}
+
+/// Finds ANS in the tree and maps its blocks.
+fn find_storage(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<Hardware<Machine>, Reason> {
+    let failed = |error: &dyn Display| Reason::during("discovery", error);
+    let description = Description::find(tree).map_err(|error| failed(&error))?;
+    let pool = POOL.call_once(|| {
+        let range = image::pool();
+        // SAFETY: the linker script keeps this range for the pool alone, and `Mapper::with_image` mapped it as memory at its
+        // own address.
+        unsafe { PhysicalPool::new(range.start, range.len(), Coherency::Coherent) }
+    });
+    let mut refused = None;
+    let hardware = description.hardware(pool, clock::get(), |region| {
+        board::window(mapper, region).unwrap_or_else(|error| {
+            refused = Some(error);
+            board::no_window()
+        })
+    });
+    match refused {
+        Some(error) => Err(failed(&error)),
+        None => hardware.map_err(|error| failed(&error)),
+    }
+}
+
+/// The commands of the device tree, then those of someone at the console; without either, the main job.
+fn work(tree: &Tree<'_>, ans: &mut Ans<Machine>) -> Result<(), Reason> {
+    let mut scratch = SCRATCH.lock();
+    let mut out = console::Output;
+    let mut monitor = Monitor::new(ans, &mut out, scratch.as_mut_slice());
+    let chosen = tree.path("/chosen").ok();
+    let has = |name| chosen.as_ref().is_some_and(|chosen| chosen.property(name).is_some());
+    if !has(COMMANDS) && !has(INTERACTIVE) {
+        return monitor.main_job();
+    }
+    for line in chosen.iter().flat_map(|chosen: &Node<'_>| chosen.strings(COMMANDS)) {
+        if monitor.line(line)? == Next::Shutdown {
+            return Ok(());
+        }
+    }
+    if has(INTERACTIVE) { monitor.interact(console::received) } else { Ok(()) }
+}
+
+/// Says that a stage was passed: for a person at the console, and for whoever measures the run.
+fn passed(stage: Stage, took: Duration) {
+    step::passed(stage.name());
+    console::line(format_args!("stage: {stage} ({} us)", took.as_micros() as u64));
 }
 
 /// The first lines: version, processor, machine, memory.
@@ -40,7 +128,7 @@ fn introduce(tree: &Tree<'_>, level: u64) {
     console::line(format_args!("anvil {}, entered at {kept}, image at {:#x}", env!("CARGO_PKG_VERSION"), image::start()));
     let root = tree.root();
     let model = root.string("model").unwrap_or("unnamed");
-    console::line(format_args!("machine: {} ({})", Quoted(model), Shown(root.strings("compatible"))));
+    console::line(format_args!("machine: {} ({})", Quoted(model), Listed(root.strings("compatible"))));
     if let Ok(memory) = tree.path("/memory").and_then(|node| node.reg(0)) {
         let CpuAddress(address) = memory.address;
         console::line(format_args!("memory: {} MiB at {address:#x}", memory.size >> 20));
@@ -48,10 +136,10 @@ fn introduce(tree: &Tree<'_>, level: u64) {
 }
 
 /// Strings in one line.
-struct Shown<'t>(hal::fdt::Strings<'t>);
+struct Listed<'t>(hal::fdt::Strings<'t>);
 
-impl core::fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, string) in self.0.clone().take(8).enumerate() {
             write!(f, "{}{}", if index == 0 { "" } else { ", " }, string.escape_debug())?;
         }

@@ -1,0 +1,184 @@
+//! Load for figures and for confidence: random reads at a constant depth, and a soak of mixed ones.
+
+use core::time::Duration;
+
+use ans::Ans;
+use hal::{Clock, Platform};
+use heapless::Vec;
+use nvme::{Buffer, Completion, Controller, Operation, Refused, Request, Ticket, Transport};
+
+use crate::random::Random;
+use crate::reason::Reason;
+
+/// What one read of the random-read load moves.
+const RANDOM_READ: usize = 4096;
+/// The largest read of the soak.
+const LARGEST: usize = 64 << 10;
+/// Tags are at most 63 (`Transport`).
+const MOST: usize = 64;
+/// Submissions and completions after which the coprocessor's messages are served: some milliseconds' worth.
+const SERVE: u32 = 256;
+
+/// What a load did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Reads that came back well.
+    pub reads: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// From the first submission to the last completion.
+    pub took: Duration,
+}
+
+/// A namespace as the loads see it.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    namespace: u32,
+    block_size: usize,
+    blocks: u64,
+}
+
+impl Target {
+    fn of<P: Platform, T: Transport<P>>(controller: &Controller<P, T>, namespace: u32) -> Result<Self, Reason> {
+        let found = controller.namespace(namespace);
+        let found = found.ok_or_else(|| Reason::new(format_args!("there is no namespace {namespace}")))?;
+        Ok(Self { namespace, block_size: found.block_size() as usize, blocks: found.blocks })
+    }
+
+    fn read<P: Platform, T: Transport<P>>(
+        self,
+        controller: &mut Controller<P, T>,
+        lba: u64,
+        count: u32,
+        buffer: Buffer<P::Pool>,
+    ) -> Result<Ticket, Reason> {
+        let operation = Operation::Read { lba, count };
+        let request = Request { namespace: self.namespace, operation, buffer: Some(buffer) };
+        controller.submit(request).map_err(|Refused { error, .. }| Reason::new(error))
+    }
+}
+
+/// Reads `count` random pieces of 4 KiB, `depth` in flight; `mark` is told when the measured part begins and ends.
+///
+/// # Errors
+/// A depth that the controller does not have, or the first read that failed.
+pub fn random_reads<P: Platform, T: Transport<P>>(
+    controller: &mut Controller<P, T>,
+    namespace: u32,
+    (count, depth): (u64, u64),
+    mark: &mut dyn FnMut(&'static str),
+) -> Result<Report, Reason> {
+    let target = Target::of(controller, namespace)?;
+    let most = u64::from(controller.depth());
+    if depth > most {
+        return Err(Reason::new(format_args!("depth {depth}: at most {most} commands can be in flight")));
+    }
+    let blocks = (RANDOM_READ / target.block_size).max(1) as u32;
+    let places = (target.blocks / u64::from(blocks)).max(1);
+    let bytes = blocks as usize * target.block_size;
+    let mut free: Vec<Buffer<P::Pool>, MOST> = Vec::new();
+    for _ in 0..depth.min(count) {
+        let buffer = Buffer::new(controller.pool(), bytes).map_err(Reason::new)?;
+        free.push(buffer).map_err(|_| Reason::new("more buffers than tags"))?;
+    }
+    let mut random = Random::new(1);
+    let (mut submitted, mut done) = (0, 0);
+    mark("bench-start");
+    let began = controller.clock().now();
+    let result = loop {
+        while submitted < count
+            && let Some(buffer) = free.pop()
+        {
+            let lba = random.below(places) * u64::from(blocks);
+            if let Err(reason) = target.read(controller, lba, blocks, buffer) {
+                return Err(drained(controller, reason));
+            }
+            submitted += 1;
+        }
+        match controller.wait() {
+            Some(Completion { result: Ok(()), buffer: Some(buffer), .. }) => {
+                done += 1;
+                // There is room: the buffer came from here.
+                let _ = free.push(buffer);
+            }
+            Some(Completion { result: Err(error), .. }) => break Err(Reason::new(error)),
+            Some(_) => break Err(Reason::new("a read came back without its buffer")),
+            None => break if done == count { Ok(()) } else { Err(Reason::new("a read never came back")) },
+        }
+    };
+    let took = controller.clock().now().since(began);
+    mark("bench-end");
+    match result {
+        Ok(()) => Ok(Report { reads: done, bytes: done * bytes as u64, took }),
+        Err(reason) => Err(drained(controller, reason)),
+    }
+}
+
+/// Makes `count` reads at random places, of 1 block to 64 KiB, at depths that change at random, and checks that each comes
+/// back once. The coprocessor is served now and then.
+///
+/// # Errors
+/// The first read that failed, was lost or came back twice; or the coprocessor's crash.
+pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: u64) -> Result<Report, Reason> {
+    let target = Target::of(ans.controller(), namespace)?;
+    let controller = ans.controller();
+    let largest = (LARGEST.min(controller.identity().transfer) / target.block_size).max(1) as u64;
+    let mut random = Random::new(2);
+    let mut outstanding: Vec<(Ticket, u64), MOST> = Vec::new();
+    let mut report = Report { reads: 0, bytes: 0, took: Duration::ZERO };
+    let began = controller.clock().now();
+    let (mut submitted, mut depth, mut turns) = (0, 1, 0);
+    let result = loop {
+        turns += 1;
+        if turns % SERVE == 0
+            && let Err(error) = ans.poll()
+        {
+            break Err(Reason::new(error));
+        }
+        let controller = ans.controller();
+        if random.below(16) == 0 {
+            depth = 1 + random.below(u64::from(controller.depth())) as usize;
+        }
+        if submitted < count && outstanding.len() < depth {
+            let blocks = (1 + random.below(largest)).min(target.blocks);
+            let lba = random.below(target.blocks - blocks + 1);
+            let bytes = blocks as usize * target.block_size;
+            let sent = Buffer::new(controller.pool(), bytes)
+                .map_err(Reason::new)
+                .and_then(|buffer| target.read(controller, lba, blocks as u32, buffer));
+            match sent {
+                // There is room: the depth is at most the number of tags.
+                Ok(ticket) => drop(outstanding.push((ticket, bytes as u64))),
+                Err(reason) => break Err(reason),
+            }
+            submitted += 1;
+            continue;
+        }
+        let Some(completion) = controller.wait() else {
+            break match outstanding.len() {
+                0 if submitted == count => Ok(()),
+                lost => Err(Reason::new(format_args!("{lost} reads were lost"))),
+            };
+        };
+        if let Err(error) = completion.result {
+            break Err(Reason::new(error));
+        }
+        let Some(index) = outstanding.iter().position(|(ticket, _)| *ticket == completion.ticket) else {
+            break Err(Reason::new("a read came back twice"));
+        };
+        report.bytes += outstanding.swap_remove(index).1;
+        report.reads += 1;
+    };
+    let controller = ans.controller();
+    report.took = controller.clock().now().since(began);
+    match result {
+        Ok(()) => Ok(report),
+        Err(reason) => Err(drained(controller, reason)),
+    }
+}
+
+/// Awaits what is in flight, so that the buffers come home before the error does.
+fn drained<P: Platform, T: Transport<P>>(controller: &mut Controller<P, T>, reason: Reason) -> Reason {
+    while controller.wait().is_some() {}
+    reason
+}

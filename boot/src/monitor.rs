@@ -1,0 +1,226 @@
+//! The commands at work.
+
+mod device;
+mod prompt;
+
+use core::fmt::Write;
+
+use ans::Ans;
+use hal::{Clock, Platform};
+use nvme::transport::apple::AppleTransport;
+use nvme::{BlockDevice, Controller};
+use sha2::{Digest, Sha256};
+
+use crate::command::{self, COMMANDS, Command, Span};
+use crate::dump::Dump;
+use crate::reason::Reason;
+use crate::{gpt, load, step, stream, tail};
+use device::Device;
+
+/// The namespace that holds the disk; the others hold firmware's own data, and nothing reads them.
+const DISK: u32 = 1;
+
+/// What is to be done after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The next command.
+    Command,
+    /// The end.
+    Shutdown,
+}
+
+/// Runs commands on ANS.
+pub struct Monitor<'a, P: Platform<Clock: Clone>> {
+    ans: &'a mut Ans<P>,
+    out: &'a mut dyn Write,
+    scratch: &'a mut [u8],
+}
+
+impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
+    /// A monitor that writes to `out`. `scratch` takes partition entries and data on the way out: 128 KiB is a good size,
+    /// two blocks the least.
+    pub fn new(ans: &'a mut Ans<P>, out: &'a mut dyn Write, scratch: &'a mut [u8]) -> Self {
+        Self { ans, out, scratch }
+    }
+
+    /// What is done without any command: identity, namespaces, partitions.
+    ///
+    /// # Errors
+    /// The first of them that failed.
+    pub fn main_job(&mut self) -> Result<(), Reason> {
+        for command in [Command::Info, Command::Namespaces, Command::Gpt] {
+            self.run(command)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a line.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with it, or what failed.
+    pub fn line(&mut self, line: &str) -> Result<Next, Reason> {
+        match command::parse(line) {
+            Ok(Some(command)) => self.run(command),
+            Ok(None) => Ok(Next::Command),
+            Err(error) => Err(Reason::new(error)),
+        }
+    }
+
+    fn run(&mut self, command: Command) -> Result<Next, Reason> {
+        step::enter(name(command));
+        let done = match command {
+            Command::Help => self.help(),
+            Command::Info => self.info(),
+            Command::Namespaces => self.namespaces(),
+            Command::Gpt => self.gpt(),
+            Command::Read(span) => self.read(span),
+            Command::Sha256(span) => self.sha256(span),
+            Command::Flush => self.flush(),
+            Command::Log => tail::show(self.out).map_err(Reason::new),
+            Command::Shutdown => return Ok(Next::Shutdown),
+            Command::RandomRead { count, depth } => self.random_read(count, depth),
+            Command::Soak { count } => self.soak(count),
+        };
+        done.map_err(|reason| Reason::during(name(command), reason))?;
+        // What the coprocessor said meanwhile.
+        self.ans.poll().map_err(Reason::new)?;
+        Ok(Next::Command)
+    }
+
+    fn controller(&mut self) -> &mut Controller<P, AppleTransport<P>> {
+        self.ans.controller()
+    }
+
+    fn help(&mut self) -> Result<(), Reason> {
+        for (usage, what) in COMMANDS {
+            writeln!(self.out, "{usage:28}{what}").map_err(Reason::new)?;
+        }
+        Ok(())
+    }
+
+    fn info(&mut self) -> Result<(), Reason> {
+        let identity = *self.controller().identity();
+        let depth = self.controller().depth();
+        let cache = if identity.volatile_cache { "volatile write cache" } else { "no volatile write cache" };
+        writeln!(
+            self.out,
+            "model      {}\nserial     {}\nfirmware   {}\nNVMe       {}\nlimits     {} KiB per command, {depth} commands in \
+             flight\ncache      {cache}",
+            identity.model,
+            identity.serial,
+            identity.firmware,
+            identity.version,
+            identity.transfer >> 10
+        )
+        .map_err(Reason::new)
+    }
+
+    fn namespaces(&mut self) -> Result<(), Reason> {
+        let Self { ans, out, .. } = self;
+        for namespace in ans.controller().namespaces() {
+            let (blocks, block_size) = (namespace.blocks, namespace.block_size());
+            let mebibytes = blocks.saturating_mul(u64::from(block_size)) >> 20;
+            let role = if namespace.id == DISK { ", the disk" } else { "" };
+            writeln!(
+                out,
+                "namespace {}: {blocks} blocks of {block_size} bytes, {mebibytes} MiB, type {}, read-only{role}",
+                namespace.id, namespace.vendor_type
+            )
+            .map_err(Reason::new)?;
+        }
+        if ans.controller().namespaces().is_empty() { Err(Reason::new("no active namespace")) } else { Ok(()) }
+    }
+
+    fn gpt(&mut self) -> Result<(), Reason> {
+        let Self { ans, out, scratch } = self;
+        let disk = ans.controller().device(DISK).map_err(Reason::new)?;
+        let mut disk = Device::new(disk)?;
+        gpt::list(&mut disk, scratch, *out).map_err(Reason::new)
+    }
+
+    /// The span, if all of it is on the disk.
+    fn inside(&mut self, span: Span) -> Result<u64, Reason> {
+        let disk = self.controller().device(DISK).map_err(Reason::new)?;
+        let blocks = disk.block_count();
+        if span.first >= blocks || span.count > blocks - span.first {
+            return Err(Reason::new(format_args!(
+                "{} blocks from {} on reach beyond the end: the disk has {blocks}",
+                span.count, span.first
+            )));
+        }
+        Ok(u64::from(disk.block_size()))
+    }
+
+    fn read(&mut self, span: Span) -> Result<(), Reason> {
+        let block_size = self.inside(span)?;
+        let Self { ans, out, scratch } = self;
+        let mut dump = Dump::starting_at(span.first * block_size);
+        stream::blocks(ans.controller(), DISK, span, scratch, &mut |bytes| {
+            dump.add(bytes, *out).map_err(Reason::new)
+        })?;
+        dump.end(*out).map_err(Reason::new)
+    }
+
+    fn sha256(&mut self, span: Span) -> Result<(), Reason> {
+        self.inside(span)?;
+        let Self { ans, out, scratch } = self;
+        let mut hash = Sha256::new();
+        stream::blocks(ans.controller(), DISK, span, scratch, &mut |bytes| {
+            hash.update(bytes);
+            Ok(())
+        })?;
+        for byte in hash.finalize() {
+            write!(out, "{byte:02x}").map_err(Reason::new)?;
+        }
+        writeln!(out, "  {} blocks from {}", span.count, span.first).map_err(Reason::new)
+    }
+
+    fn flush(&mut self) -> Result<(), Reason> {
+        let began = self.controller().clock().now();
+        self.controller().flush(DISK).map_err(Reason::new)?;
+        let took = self.controller().clock().now().since(began);
+        writeln!(self.out, "flushed in {} us", took.as_micros() as u64).map_err(Reason::new)
+    }
+
+    fn random_read(&mut self, count: u64, depth: u64) -> Result<(), Reason> {
+        let Self { ans, out, .. } = self;
+        let report = load::random_reads(ans.controller(), DISK, (count, depth), &mut |mark| {
+            // A mark that does not get out spoils a figure and nothing else.
+            let _ = writeln!(out, "mark: {mark}");
+        })?;
+        self.report(report)
+    }
+
+    fn soak(&mut self, count: u64) -> Result<(), Reason> {
+        let report = load::soak(self.ans, DISK, count)?;
+        self.report(report)
+    }
+
+    fn report(&mut self, report: load::Report) -> Result<(), Reason> {
+        let micros = (report.took.as_micros() as u64).max(1);
+        writeln!(
+            self.out,
+            "{} reads, {} bytes, in {micros} us: {} reads per second",
+            report.reads,
+            report.bytes,
+            report.reads.saturating_mul(1_000_000) / micros
+        )
+        .map_err(Reason::new)
+    }
+}
+
+fn name(command: Command) -> &'static str {
+    match command {
+        Command::Help => "help",
+        Command::Info => "info",
+        Command::Namespaces => "namespaces",
+        Command::Gpt => "gpt",
+        Command::Read(_) => "read",
+        Command::Sha256(_) => "sha256",
+        Command::Flush => "flush",
+        Command::Log => "log",
+        Command::Shutdown => "shutdown",
+        Command::RandomRead { .. } => "bench",
+        Command::Soak { .. } => "soak",
+    }
+}

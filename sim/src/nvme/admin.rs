@@ -140,7 +140,7 @@ impl NvmeBlock {
         if entry.dwords[1] & 1 == 0 || entry.prp[0] == 0 {
             return Err(Status::INVALID_FIELD);
         }
-        if entry.prp[0] % PAGE != 0 {
+        if !entry.prp[0].is_multiple_of(PAGE) {
             return Err(Status::INVALID_PRP_OFFSET);
         }
         Ok((size + 1).min(TAGS))

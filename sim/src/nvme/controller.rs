@@ -83,7 +83,7 @@ impl Controller {
             Some(format!("CC {:#x}: command set, page size and arbitration have to be 0", self.cc))
         } else if submission == 0 || completion == 0 {
             Some(format!("AQA {:#x}: a queue of less than two entries", self.aqa))
-        } else if self.asq == 0 || self.acq == 0 || self.asq % PAGE != 0 || self.acq % PAGE != 0 {
+        } else if self.asq == 0 || self.acq == 0 || !self.asq.is_multiple_of(PAGE) || !self.acq.is_multiple_of(PAGE) {
             Some(format!("ASQ {:#x}, ACQ {:#x}: zero, or not on a page", self.asq, self.acq))
         } else if !matches!(submission_entry, 0 | SUBMISSION_ENTRY) || !matches!(completion_entry, 0 | COMPLETION_ENTRY)
         {
@@ -177,6 +177,10 @@ impl NvmeBlock {
             ctx.violation("disable-with-queues", place(CC), "EN cleared with IO queues alive and no shutdown");
             ctx.wires.syslog.push("nvme: controller disabled with I/O queues still present".into());
         }
+        if self.controller.phase == Phase::Failed {
+            // Nobody can shut that down.
+            self.controller.unclean = false;
+        }
         let stuck = self.settings.has(&Fault::ControllerNeverDisabled);
         self.drop_queues(ctx);
         self.tags.orphan(None);
@@ -194,7 +198,10 @@ impl NvmeBlock {
 
     fn start_shutdown(&mut self, ctx: &mut Context<'_>, normal: bool) {
         self.controller.shutdown = Shutdown::InProgress;
-        if !self.settings.has(&Fault::ShutdownNever) {
+        if self.settings.has(&Fault::ShutdownNever) {
+            // The driver did its part.
+            self.controller.unclean = false;
+        } else {
             let delay = self.settings.timings.controller_shutdown;
             self.schedule(ctx, delay, Due::ShutDown { normal });
         }

@@ -57,7 +57,7 @@ pub(crate) fn walk(memory: &mut dyn PhysicalMemory, prp: [u64; 2], bytes: u64) -
     if first == 0 {
         return Err(missing("PRP1", bytes));
     }
-    if first % 4 != 0 {
+    if !first.is_multiple_of(4) {
         return Err(offset("PRP1", first));
     }
     let head = bytes.min(PAGE - first % PAGE);
@@ -71,13 +71,13 @@ pub(crate) fn walk(memory: &mut dyn PhysicalMemory, prp: [u64; 2], bytes: u64) -
         return Err(missing("PRP2", remaining));
     }
     if remaining <= PAGE {
-        if second % PAGE != 0 {
+        if !second.is_multiple_of(PAGE) {
             return Err(offset("PRP2", second));
         }
         push(&mut segments, second, remaining);
         return Ok(segments);
     }
-    if second % 8 != 0 {
+    if !second.is_multiple_of(8) {
         return Err(offset("PRP2 as list pointer", second));
     }
     let mut pointer = second;
@@ -92,7 +92,7 @@ pub(crate) fn walk(memory: &mut dyn PhysicalMemory, prp: [u64; 2], bytes: u64) -
         if entry == 0 {
             return Err(missing("a PRP list entry", remaining));
         }
-        if entry % PAGE != 0 {
+        if !entry.is_multiple_of(PAGE) {
             return Err(offset("PRP list entry", entry));
         }
         // The last slot of a list page leads to the next one, unless just one page of data is left for it.

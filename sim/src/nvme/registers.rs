@@ -101,7 +101,7 @@ impl NvmeBlock {
             return 0xdead_0000_dead_0000 >> (64 - 8 * u32::from(size.clamp(1, 8))) | offset & 0xff;
         }
         match size {
-            4 if offset % 4 == 0 => self.read_register(ctx, offset).into(),
+            4 if offset.is_multiple_of(4) => self.read_register(ctx, offset).into(),
             8 if is_wide(offset) => {
                 u64::from(self.read_register(ctx, offset)) | u64::from(self.read_register(ctx, offset + 4)) << 32
             }
@@ -118,7 +118,7 @@ impl NvmeBlock {
             return;
         }
         match size {
-            4 if offset % 4 == 0 => self.write_register(ctx, offset, bits::low32(value)),
+            4 if offset.is_multiple_of(4) => self.write_register(ctx, offset, bits::low32(value)),
             8 if is_wide(offset) => {
                 self.write_register(ctx, offset, bits::low32(value));
                 self.write_register(ctx, offset + 4, bits::low32(value >> 32));

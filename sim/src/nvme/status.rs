@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The status half-word of a completion entry without its phase bit: code 8:1, type 11:9, "do not retry" 15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status(u16);
+pub(crate) struct Status(u16);
 
 /// Every error here repeats itself if the same command is sent again.
 const DO_NOT_RETRY: u16 = 1 << 15;
@@ -31,20 +31,12 @@ impl Status {
     pub(crate) const UNRECOVERED_READ: Self = Self::new(2, 0x81);
 
     /// The error of that type (0 to 7) and code, not to be retried.
-    #[must_use]
-    pub const fn new(kind: u8, code: u8) -> Self {
+    const fn new(kind: u8, code: u8) -> Self {
         Self((code as u16) << 1 | (kind as u16 & 7) << 9 | DO_NOT_RETRY)
     }
 
-    /// The status half-word `bits` (bit 0, the phase, is ignored), for planned failures.
-    #[must_use]
-    pub const fn from_bits(bits: u16) -> Self {
-        Self(bits & !1)
-    }
-
     /// Bits 15:1 of the half-word; bit 0 is 0.
-    #[must_use]
-    pub const fn bits(self) -> u16 {
+    pub(crate) const fn bits(self) -> u16 {
         self.0
     }
 }

@@ -139,7 +139,7 @@ impl FileStore {
         if bytes == 0 {
             return Err(StoreError::Empty { path: path.into() });
         }
-        if bytes % u64::from(block_size) != 0 {
+        if !bytes.is_multiple_of(u64::from(block_size)) {
             return Err(StoreError::OddSize { path: path.into(), bytes, block_size });
         }
         Ok(Self { file: Rc::new(file), bytes, access })

@@ -1,5 +1,12 @@
 //! The block with a scripted driver: a plain one that works, which each test changes in one way.
 
+mod accept;
+mod catch;
+mod durability;
+mod fuzz;
+mod life;
+mod pages;
+mod replay;
 mod slice;
 
 use std::collections::BTreeMap;
@@ -215,7 +222,10 @@ impl Bench {
         self.write_double(0x28110, IO_BLOCKS);
     }
 
+    /// Enables over cleared completion memory, and waits until the controller is ready.
     pub(super) fn enable(&mut self) {
+        self.put(ADMIN_COMPLETIONS, &[0; 1024]);
+        self.put(IO_COMPLETIONS, &[0; 1024]);
         self.write(0x14, 0x0046_0001);
         self.pass(10_000_000);
         let entries = (self.read(0x24) as u16 & 0xfff) + 1;

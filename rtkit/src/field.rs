@@ -23,6 +23,18 @@ impl Field {
         payload >> self.low & self.largest()
     }
 
+    /// The value of a field of at most 32 bits.
+    pub const fn get_u32(self, payload: u64) -> u32 {
+        debug_assert!(self.width <= 32);
+        (self.get(payload) & 0xffff_ffff) as u32
+    }
+
+    /// The value of a field of at most 16 bits.
+    pub const fn get_u16(self, payload: u64) -> u16 {
+        debug_assert!(self.width <= 16);
+        (self.get(payload) & 0xffff) as u16
+    }
+
     /// The payload bits that say `value`, or nothing if the value does not fit: a value is never cut (a cut address
     /// sends the coprocessor's writes to somebody else's memory).
     pub const fn put(self, value: u64) -> Option<u64> {

@@ -38,12 +38,12 @@ impl Memory for [u8] {
 
 /// Text in one line: printable ASCII as it is, every other byte (and the backslash) as an escape.
 ///
-/// Text that does not fit into `N` characters ends with three dots.
+/// Text of more than 256 bytes, or that does not fit into `N` characters, is cut and ends with three dots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line<const N: usize>(heapless::String<N>);
 
 impl<const N: usize> Line<N> {
-    /// Reads text of at most `size` bytes at `offset`: up to the first NUL, without the line ends before it.
+    /// Reads text of at most `size` bytes at `offset`: up to the first NUL, without the white space before it.
     pub(crate) fn read(memory: &(impl Memory + ?Sized), offset: usize, size: usize) -> Self {
         // More bytes than characters can be shown are of no use; the one byte more tells that there are more.
         let mut raw = [0; LONGEST + 1];
@@ -53,18 +53,21 @@ impl<const N: usize> Line<N> {
         Self::escape(raw)
     }
 
-    /// The line for these bytes: up to the first NUL, without the line ends before it.
+    /// The line for these bytes: up to the first NUL, without the white space before it.
     pub fn escape(bytes: &[u8]) -> Self {
         let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
         let mut line = heapless::String::new();
-        for &byte in text.trim_ascii_end() {
-            let kept = line.len();
-            // One push that fails leaves the line as it was; an escape is one push.
-            if push_escaped(&mut line, byte).is_err() || line.len() > N.saturating_sub(DOTS.len()) {
-                line.truncate(kept);
-                // There is room: lines were kept shorter than that for it.
-                let _ = line.push_str(DOTS);
+        // Where the line can be cut so that no escape is torn and the dots fit.
+        let mut cut = 0;
+        for (index, &byte) in text.trim_ascii_end().iter().enumerate() {
+            if index == LONGEST || push_escaped(&mut line, byte).is_err() {
+                line.truncate(cut);
+                let dots = line.push_str(DOTS);
+                debug_assert!(dots.is_ok() || N < DOTS.len());
                 break;
+            }
+            if line.len() + DOTS.len() <= N {
+                cut = line.len();
             }
         }
         Self(line)

@@ -111,7 +111,7 @@ pub mod buffer {
     /// Size in units of [`SIZE_UNIT`].
     pub const SIZE: Field = Field::new(51, 44);
     /// Bytes in one unit of size.
-    pub const SIZE_UNIT: u64 = 4096;
+    pub const SIZE_UNIT: u32 = 4096;
     /// Address as it is received: Linux and OpenBSD read 44 bits. Not zero: the coprocessor's own buffer.
     pub const ADDRESS: Field = Field::new(43, 0);
     /// Address as it is sent: m1n1 and U-Boot know 42 bits only, so no more than those are ever used.

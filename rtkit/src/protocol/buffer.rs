@@ -57,13 +57,13 @@ impl BufferRequest {
             Endpoint::CRASHLOG | Endpoint::SYSLOG | Endpoint::IOREPORT if message.kind() == buffer::REQUEST => {
                 Some(Self {
                     endpoint,
-                    size: (buffer::SIZE.get(payload) * buffer::SIZE_UNIT) as usize,
+                    size: buffer::SIZE.get_u32(payload) as usize * buffer::SIZE_UNIT as usize,
                     address: buffer::ADDRESS.get(payload),
                 })
             }
             Endpoint::OSLOG if oslog::TYPE.get(payload) == oslog::REQUEST => Some(Self {
                 endpoint,
-                size: oslog::SIZE.get(payload) as usize,
+                size: oslog::SIZE.get_u32(payload) as usize,
                 address: oslog::ADDRESS.get(payload) * oslog::ADDRESS_UNIT,
             }),
             _ => None,
@@ -79,7 +79,7 @@ impl BufferRequest {
         let payload = match self.endpoint {
             Endpoint::OSLOG if address.is_multiple_of(oslog::ADDRESS_UNIT) => oslog_payload(size, address),
             Endpoint::OSLOG => None,
-            _ if address.is_multiple_of(buffer::SIZE_UNIT) => common_payload(size, address),
+            _ if address.is_multiple_of(buffer::SIZE_UNIT.into()) => common_payload(size, address),
             _ => None,
         };
         let payload = payload.ok_or(BufferError::Address { address })?;
@@ -90,7 +90,7 @@ impl BufferRequest {
 fn common_payload(size: u64, address: u64) -> Option<u64> {
     Some(
         message::TYPE.put(buffer::REQUEST)?
-            | buffer::SIZE.put(size / buffer::SIZE_UNIT)?
+            | buffer::SIZE.put(size / u64::from(buffer::SIZE_UNIT))?
             | buffer::ADDRESS_SENT.put(address)?,
     )
 }

@@ -48,8 +48,8 @@ impl MapPage {
     /// Reads a page from a message of type [`management::ENDPOINT_MAP`].
     pub(super) fn decode(payload: u64) -> Self {
         Self {
-            base: management::MAP_BASE.get(payload) as usize,
-            bitmap: management::MAP_BITMAP.get(payload) as u32,
+            base: management::MAP_BASE.get_u32(payload) as usize,
+            bitmap: management::MAP_BITMAP.get_u32(payload),
             last: payload & management::MAP_LAST != 0,
         }
     }

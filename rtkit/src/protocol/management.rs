@@ -16,8 +16,7 @@ impl Protocol {
             actions.push(Action::Unknown(message));
             return Ok(());
         }
-        // The field is 16 bits wide.
-        let state = PowerState(POWER_STATE.get(message.payload) as u16);
+        let state = PowerState(POWER_STATE.get_u16(message.payload));
         match message.kind() {
             HELLO => self.hello(message, actions),
             ENDPOINT_MAP => self.map_page(message, actions),

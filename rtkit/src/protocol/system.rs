@@ -10,13 +10,20 @@ pub(super) struct SyslogShape {
     /// Bytes of text in an entry.
     text_size: usize,
     /// Entries.
-    count: u64,
+    count: u32,
 }
 
 impl Protocol {
     pub(super) fn handle_system(&mut self, message: Message, actions: &mut Actions) -> Result<(), ProtocolError> {
-        if let Some(request) = BufferRequest::decode(message).filter(|_| self.phase.has_endpoints()) {
-            return self.buffer_requested(request, actions);
+        match BufferRequest::decode(message) {
+            Some(request) if self.phase.has_endpoints() => return self.buffer_requested(request, actions),
+            // Said HELLO, and not started yet: it can want nothing, so this is its notice of a crash. (Before HELLO it
+            // may be what a former session left in the mailbox.)
+            Some(request) if self.phase == Phase::Map && request.endpoint == Endpoint::CRASHLOG => {
+                self.crash(actions);
+                return Ok(());
+            }
+            _ => {}
         }
         let session = self.phase.is_session();
         match (Endpoint(message.endpoint), message.kind()) {
@@ -30,8 +37,8 @@ impl Protocol {
             (Endpoint::IOREPORT, ioreport::REPORT | ioreport::START) if session => actions.push(Action::Send(message)),
             (Endpoint::SYSLOG, syslog::INIT) if self.phase.has_endpoints() => {
                 self.syslog = Some(SyslogShape {
-                    text_size: syslog::INIT_ENTRY_SIZE.get(message.payload) as usize,
-                    count: syslog::INIT_ENTRY_COUNT.get(message.payload),
+                    text_size: syslog::INIT_ENTRY_SIZE.get_u32(message.payload) as usize,
+                    count: syslog::INIT_ENTRY_COUNT.get_u32(message.payload),
                 });
             }
             _ => actions.push(Action::Unknown(message)),
@@ -45,8 +52,7 @@ impl Protocol {
         if !self.asked.insert(endpoint) {
             if endpoint == Endpoint::CRASHLOG {
                 // There is one crash record: asking again is how the firmware says that it has been written.
-                self.phase = Phase::Crashed;
-                actions.push(Action::Crashed);
+                self.crash(actions);
                 return Ok(());
             }
             return refuse(BufferError::Repeated);
@@ -63,10 +69,15 @@ impl Protocol {
         Ok(())
     }
 
+    fn crash(&mut self, actions: &mut Actions) {
+        self.phase = Phase::Crashed;
+        actions.push(Action::Crashed);
+    }
+
     /// Where the entry that a LOG message names lies, if it names one.
     fn log_entry(&self, message: Message) -> Option<Action> {
         let shape = self.syslog?;
-        let index = syslog::LOG_INDEX.get(message.payload);
+        let index = syslog::LOG_INDEX.get_u32(message.payload);
         // Linux lets `index == count` pass; that entry would lie behind the last one.
         if index >= shape.count {
             return None;

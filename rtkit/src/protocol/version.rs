@@ -44,8 +44,8 @@ impl fmt::Display for UnsupportedVersion {
 /// # Errors
 /// [`UnsupportedVersion`] when the ranges do not meet.
 pub(super) fn choose(hello: Message, ours: &RangeInclusive<u16>) -> Result<u16, UnsupportedVersion> {
-    let minimum = management::MINIMUM_VERSION.get(hello.payload) as u16;
-    let maximum = management::MAXIMUM_VERSION.get(hello.payload) as u16;
+    let minimum = management::MINIMUM_VERSION.get_u16(hello.payload);
+    let maximum = management::MAXIMUM_VERSION.get_u16(hello.payload);
     let refuse = |reason| Err(UnsupportedVersion { reason, minimum, maximum });
     if minimum > maximum {
         refuse(VersionReason::Contradictory)

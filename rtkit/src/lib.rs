@@ -4,6 +4,24 @@
 //! then switched on. [`Coprocessor`] does all that over a mailbox, for an owner that lends memory ([`Client`]) and holds
 //! the coprocessor's power, reset and CPU control. This crate knows nothing of what the coprocessor is good for.
 //!
+//! ```
+//! use hal::Platform;
+//! use rtkit::{Client, Config, Coprocessor, Error};
+//!
+//! /// Its power is on, its reset released, and its CPU was just started.
+//! fn up_and_down<P: Platform>(
+//!     mailbox: P::Window,
+//!     pool: P::Pool,
+//!     clock: &P::Clock,
+//!     client: &mut impl Client<P::Pool>,
+//! ) -> Result<(), Error> {
+//!     let mut coprocessor = Coprocessor::<P>::new(mailbox, pool, Config::default());
+//!     coprocessor.boot(clock, client)?;
+//!     coprocessor.poll(clock, client)?;
+//!     coprocessor.sleep(clock, client)
+//! }
+//! ```
+//!
 //! Read from the bottom up: [`spec`] has the facts, [`mailbox`] moves messages, [`protocol`] decides what each one leads to
 //! without touching anything, and [`coprocessor`] joins them with memory and time.
 

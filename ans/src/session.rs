@@ -1,6 +1,5 @@
 //! What was taken from the machine, and how each piece is given back.
 
-use hal::log::Shown;
 use hal::{Deadline, Platform, poll_until};
 use heapless::Vec;
 use rtkit::Coprocessor;
@@ -51,6 +50,10 @@ pub(crate) struct Session<P: Platform> {
     pool: P::Pool,
     clock: P::Clock,
     config: Config,
+    /// The coprocessor was started or woken, and no message came.
+    silent: bool,
+    /// The coprocessor did not go to sleep and runs on.
+    alive: bool,
     /// What has been taken, in order; given back from the end.
     taken: Vec<Taken, { ATTACHED + 2 }>,
 }
@@ -63,8 +66,21 @@ impl<P: Platform<Clock: Clone>> Session<P> {
         let rtkit = Coprocessor::new(mailbox, pool.clone(), config.rtkit.clone());
         let sart = Sart::new(sart, sart_version);
         let taken = Vec::new();
-        let session =
-            Self { coprocessor, rtkit, sart, sart_version, domains, attached, reset, pool, clock, config, taken };
+        let session = Self {
+            coprocessor,
+            rtkit,
+            sart,
+            sart_version,
+            domains,
+            attached,
+            reset,
+            pool,
+            clock,
+            config,
+            silent: false,
+            alive: false,
+            taken,
+        };
         (session, nvme)
     }
 
@@ -114,19 +130,21 @@ impl<P: Platform<Clock: Clone>> Session<P> {
         self.took(Taken::Sart);
         // RUN tells how the stage before left the coprocessor, and nothing else does. Resetting one that runs breaks it;
         // waking one that does not run is futile.
-        if CpuControl::new(&self.coprocessor).runs() {
+        let up = if CpuControl::new(&self.coprocessor).runs() {
             progress.enter(Stage::CoprocessorWake);
             self.took(Taken::Woken);
             let mut lender = Lender { sart: &mut self.sart, pool: &self.pool, progress };
-            self.rtkit.wake(&self.clock, &mut lender)?;
+            self.rtkit.wake(&self.clock, &mut lender)
         } else {
             progress.enter(Stage::CoprocessorStart);
             self.pulse_reset(progress)?;
             self.took(Taken::Started);
             CpuControl::new(&self.coprocessor).start();
             let mut lender = Lender { sart: &mut self.sart, pool: &self.pool, progress };
-            self.rtkit.boot(&self.clock, &mut lender)?;
-        }
+            self.rtkit.boot(&self.clock, &mut lender)
+        };
+        self.silent = matches!(up, Err(rtkit::Error::TimedOut { stage: rtkit::Stage::Hello, seen: None, .. }));
+        up?;
         progress.enter(Stage::BootStatus);
         self.await_boot_status(nvme, progress)
     }
@@ -145,6 +163,9 @@ impl<P: Platform<Clock: Clone>> Session<P> {
     }
 
     /// Gives everything back, the last first. Goes on after an error, and gives the first.
+    ///
+    /// Only a coprocessor that runs on, because it did not go to sleep, ends it: neither the windows through which it
+    /// writes nor its power are taken from under it (Linux then stops with an error too).
     pub(crate) fn give_back<O: Observer>(
         &mut self,
         goal: Goal,
@@ -170,6 +191,9 @@ impl<P: Platform<Clock: Clone>> Session<P> {
                 }
             };
             result = result.and(given.map_err(|error| Failed { stage: next, error }));
+            if self.alive {
+                break;
+            }
         }
         progress.passed();
         result
@@ -178,36 +202,43 @@ impl<P: Platform<Clock: Clone>> Session<P> {
     /// Ends a coprocessor that we started: asleep and stopped.
     ///
     /// RUN is cleared on a live core only after its sleep was acknowledged: some coprocessors hang otherwise (m1n1 history).
-    /// One that crashed, or never came so far that it could sleep, is no live core to RTKit; m1n1 then clears RUN and
-    /// pulses the reset, which is the state that the next stage starts it from, and so do we.
+    /// One that crashed or never said a word is no live core. m1n1 then clears RUN and pulses the reset, which is the state
+    /// from which the next stage starts it, and so do we.
     fn stop_started<O: Observer>(&mut self, goal: Goal, progress: &mut Progress<'_, P::Clock, O>) -> Result<(), Error> {
-        let asleep = self.sleep(progress);
+        if self.silent || self.rtkit.is_crashed() {
+            let crashed = self.sleep(progress);
+            CpuControl::new(&self.coprocessor).stop();
+            self.pulse_reset(progress)?;
+            // After a failed bring-up that is how it was found; in a shutdown it is no orderly end.
+            return if goal == Goal::AsFound { Ok(()) } else { crashed };
+        }
+        self.sleep(progress)?;
         CpuControl::new(&self.coprocessor).stop();
-        let Err(error) = asleep else { return Ok(()) };
-        hal::warn!("the coprocessor does not sleep and is reset: {}", Shown(&error));
-        self.pulse_reset(progress)?;
-        // After a failed bring-up that is how it was found; in a shutdown it is no orderly end.
-        if goal == Goal::AsFound { Ok(()) } else { Err(error) }
+        Ok(())
     }
 
-    /// Ends a coprocessor that was found running: asleep; and stopped, if that is the goal. One that does not go to sleep
-    /// is left alone, since it must be neither reset nor stopped, and what it was lent stays out of use.
+    /// Ends a coprocessor that was found running: asleep; and stopped, if that is the goal.
     fn stop_woken<O: Observer>(&mut self, goal: Goal, progress: &mut Progress<'_, P::Clock, O>) -> Result<(), Error> {
-        match self.sleep(progress) {
-            Ok(()) if goal == Goal::HandOver => CpuControl::new(&self.coprocessor).stop(),
-            Ok(()) => {}
-            Err(error) => {
-                let mut lender = Lender { sart: &mut self.sart, pool: &self.pool, progress };
-                self.rtkit.abandon(&mut lender);
-                return Err(error);
-            }
+        if self.silent {
+            // As it was found: it was asked to wake, and that was all.
+            return Ok(());
+        }
+        self.sleep(progress)?;
+        if goal == Goal::HandOver {
+            CpuControl::new(&self.coprocessor).stop();
         }
         Ok(())
     }
 
+    /// Puts the coprocessor to sleep, or else gives up what it was lent.
     fn sleep<O: Observer>(&mut self, progress: &mut Progress<'_, P::Clock, O>) -> Result<(), Error> {
         let mut lender = Lender { sart: &mut self.sart, pool: &self.pool, progress };
-        self.rtkit.sleep(&self.clock, &mut lender).map_err(Error::Rtkit)
+        let asleep = self.rtkit.sleep(&self.clock, &mut lender);
+        if asleep.is_err() && !self.silent {
+            self.rtkit.abandon(&mut lender);
+            self.alive = !self.rtkit.is_crashed();
+        }
+        asleep.map_err(Error::Rtkit)
     }
 
     /// Resets the stopped coprocessor, and takes back whatever it was lent while it is held (as Linux does).

@@ -102,8 +102,20 @@ pub struct Controller<P: Platform, T: Transport<P>> {
     /// An admin command timed out: its tag may not be used again.
     admin_lost: bool,
     fault: Option<Fault>,
+    /// Looks at the IO completion queue; see [`Controller::poll`].
     looks: u8,
+    /// A command's wait was over when the clock was read last.
+    suspected: bool,
     counters: Counters,
+}
+
+impl Counters {
+    #[cold]
+    fn flushed(&mut self, took: Duration) {
+        self.flushes += 1;
+        self.flush_time = self.flush_time.saturating_add(took);
+        self.longest_flush = self.longest_flush.max(took);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -34,6 +34,7 @@ pub const fn list_pages(length: usize) -> usize {
 ///
 /// `offset` is a multiple of the page size and there are [`list_pages`] pages from there on, or entries are lost; `length`
 /// is not zero. The caller publishes the list with the command.
+#[inline(always)]
 pub fn describe<P: DmaPool>(address: u64, length: usize, list: &DmaRegion<P>, offset: usize) -> Prps {
     let within = usize::from((address & 0xfff) as u16);
     let count = pages(within, length);
@@ -49,6 +50,7 @@ pub fn describe<P: DmaPool>(address: u64, length: usize, list: &DmaRegion<P>, of
 }
 
 /// Writes a list that names `count` pages from `page` on.
+#[inline(never)]
 fn fill<P: DmaPool>(mut page: u64, count: usize, list: &DmaRegion<P>, offset: usize) {
     // Entries go out in blocks: writing device memory word by word would cost a call for each.
     const BLOCK: usize = 32;

@@ -119,6 +119,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             admin_lost: false,
             fault: None,
             looks: 0,
+            suspected: false,
             counters: Counters::default(),
         })
     }

@@ -1,8 +1,6 @@
 //! Reads, writes and flushes: submitted, then polled for.
 
-use core::time::Duration;
-
-use hal::{Clock, Platform};
+use hal::{Clock, Instant, Platform};
 use tock_registers::interfaces::Readable;
 
 use super::Controller;
@@ -16,8 +14,9 @@ use crate::spec::command::{SubmissionEntry, nvm};
 use crate::spec::registers::{self, CSTS};
 use crate::transport::{Queue, Transport};
 
-/// Looks at the queue after which the clock is read even though every one found something.
-const LOOKS: u8 = 64;
+/// Looks at the queue, whether they find something or not, after which the clock is read: reading it for each would cost
+/// more than the look itself.
+const LOOKS: u8 = 16;
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// Sends a command. Its end comes from [`Controller::poll`].
@@ -134,61 +133,52 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         ticket
     }
 
-    /// Consumes what the controller completed; with nothing there, looks whether a wait is over.
-    #[inline]
+    /// Consumes what the controller completed; now and then looks whether a wait is over.
     pub(super) fn reap(&mut self) {
         let outstanding = self.slots.outstanding();
         if outstanding == 0 {
             return;
         }
-        let entries = self.consume(outstanding);
+        let (slots, counters, clock) = (&mut self.slots, &mut self.counters, &self.clock);
+        let batch = self.transport.reap(&self.window, Queue::Io, outstanding, |retired| {
+            if retired.invalidation_failed {
+                counters.failed_invalidations += 1;
+            }
+            match slots.retire(retired) {
+                Retirement::Plain => {}
+                Retirement::Late => counters.late_completions += 1,
+                Retirement::Flush { started } => counters.flushed(clock.now().since(Instant::from_nanos(started))),
+            }
+        });
+        counters.unknown_completions += u64::from(batch.unknown);
         self.looks = self.looks.wrapping_add(1);
-        if entries == 0 || self.looks.is_multiple_of(LOOKS) {
+        if self.looks.is_multiple_of(LOOKS) {
             self.watch();
         }
     }
 
-    #[inline]
-    fn consume(&mut self, outstanding: u64) -> u32 {
-        let (slots, counters, clock) = (&mut self.slots, &mut self.counters, &self.clock);
-        let batch = self.transport.reap(&self.window, Queue::Io, outstanding, |retired| {
-            counters.failed_invalidations += u64::from(retired.invalidation_failed);
-            match slots.retire(retired) {
-                Retirement::Plain => {}
-                Retirement::Late => counters.late_completions += 1,
-                Retirement::Flush { started } => {
-                    let took = Duration::from_nanos(clock.now().as_nanos().saturating_sub(started));
-                    counters.flushes += 1;
-                    counters.flush_time = counters.flush_time.saturating_add(took);
-                    counters.longest_flush = counters.longest_flush.max(took);
-                }
-            }
-        });
-        counters.unknown_completions += u64::from(batch.unknown);
-        batch.entries
-    }
-
-    /// Gives up on commands whose wait is over.
+    /// Gives up on commands whose wait is over, if they still are in flight when this is called the next time: the looks
+    /// between are the last ones. A host that was held up must not call late what did arrive.
+    #[cold]
+    #[inline(never)]
     fn watch(&mut self) {
         let now = self.clock.now().as_nanos();
-        if self.slots.expired(now, self.limits).is_none() {
-            return;
-        }
-        // One last look: a host that was held up must not call late what did arrive.
-        self.consume(self.slots.outstanding());
+        let over = self.slots.expired(now, self.limits);
+        let suspected = core::mem::replace(&mut self.suspected, over.is_some());
+        let Some((tag, waited)) = over.filter(|_| suspected) else { return };
+        let status = registers::STATUS.of(&self.window).extract();
+        let fault = if status.get() == registers::ALL_ONES {
+            Fault::Gone
+        } else if status.is_set(CSTS::CFS) {
+            Fault::Fatal { status: status.get() }
+        } else {
+            Fault::TimedOut { tag, waited }
+        };
+        hal::error!("{}", hal::log::Shown(&fault));
+        self.fault.get_or_insert(fault);
         while let Some((tag, waited)) = self.slots.expired(now, self.limits) {
             self.counters.time_outs += 1;
             self.slots.lose(tag, CommandError::TimedOut { tag, waited });
-            let status = registers::STATUS.of(&self.window).extract();
-            let fault = if status.get() == registers::ALL_ONES {
-                Fault::Gone
-            } else if status.is_set(CSTS::CFS) {
-                Fault::Fatal { status: status.get() }
-            } else {
-                Fault::TimedOut { tag, waited }
-            };
-            hal::error!("{}", hal::log::Shown(&fault));
-            self.fault.get_or_insert(fault);
         }
     }
 }

@@ -42,8 +42,8 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
         if entries < spec::FEWEST_ENTRIES {
             return Err(TransportError::QueueTooShort { entries, needed: spec::FEWEST_ENTRIES });
         }
-        let admin = LinearQueue::new(pool, &spec::ADMIN, spec::ADMIN_ENTRIES, entries)?;
-        let io = match LinearQueue::new(pool, &spec::IO, entries, entries) {
+        let admin = LinearQueue::new(pool, spec::ADMIN_ENTRIES, entries)?;
+        let io = match LinearQueue::new(pool, entries, entries) {
             Ok(io) => io,
             Err(error) => {
                 // No register named the memory yet.
@@ -100,8 +100,8 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
     #[inline]
     fn reap(&mut self, window: &P::Window, queue: Queue, outstanding: u64, retire: impl FnMut(Retired)) -> Batch {
         match queue {
-            Queue::Admin => self.admin.reap(window, &self.pool, &spec::ADMIN, outstanding, true, retire),
-            Queue::Io => self.io.reap(window, &self.pool, &spec::IO, outstanding, false, retire),
+            Queue::Admin => self.admin.reap((window, &self.pool, &spec::ADMIN), outstanding, true, retire),
+            Queue::Io => self.io.reap((window, &self.pool, &spec::IO), outstanding, false, retire),
         }
     }
 

@@ -257,7 +257,7 @@ impl Clock for Board {
     fn relax(&self) {
         self.with(|machine| {
             let next = machine.events.keys().next().map_or(u64::MAX, |key| key.0);
-            let to = next.min(machine.now + 50_000_000).max(machine.now + 1);
+            let to = next.min(machine.now + 10_000_000).max(machine.now + 1);
             machine.advance(to);
         });
     }

@@ -23,7 +23,7 @@ pub(super) struct LinearQueue<P: DmaPool> {
 impl<P: DmaPool> LinearQueue<P> {
     /// Takes the memory of a pair of `entries` and of as many blocks as the NVMMU counts, which is one number for both
     /// queues.
-    pub(super) fn new(pool: &P, _: &Doorbells, entries: u16, blocks: u16) -> Result<Self, TransportError> {
+    pub(super) fn new(pool: &P, entries: u16, blocks: u16) -> Result<Self, TransportError> {
         // Both submission arrays are as long as there are tags: the tag indexes them, and the queues share the tags.
         let take = |bytes: usize| Lent::new(pool, bytes, spec::ALIGNMENT).map_err(TransportError::Memory);
         let submission = take(usize::from(blocks) * SUBMISSION_ENTRY)?;
@@ -86,26 +86,44 @@ impl<P: DmaPool> LinearQueue<P> {
         self.submission.write(usize::from(identifier) * SUBMISSION_ENTRY, &entry);
     }
 
-    /// Consumes every completion that waits: an invalidation for each, and one write of the head at the end.
+    /// The last word of the next completion entry, if the controller has written it.
+    ///
+    /// Identifier, phase and status are one word, so nothing of an entry is read apart from its phase.
+    #[inline]
+    fn next(&self) -> Option<u32> {
+        let entry = usize::from(self.head) * COMPLETION_ENTRY;
+        let word = self.completion.read_word(entry + COMPLETION_STATUS_WORD);
+        ((word >> 16 & 1 != 0) == self.phase).then_some(word)
+    }
+
+    /// Consumes every completion that waits. To find nothing is the common case while one polls, and costs little.
     #[inline]
     pub(super) fn reap<M: Mmio>(
         &mut self,
-        window: &M,
-        pool: &P,
-        doorbells: &Doorbells,
+        bus: (&M, &P, &Doorbells),
+        outstanding: u64,
+        results: bool,
+        retire: impl FnMut(Retired),
+    ) -> Batch {
+        match self.next() {
+            Some(word) => self.consume(word, bus, outstanding, results, retire),
+            None => Batch::default(),
+        }
+    }
+
+    /// Consumes completions from the one with `word` on: an invalidation for each, and one write of the head at the end.
+    #[inline(never)]
+    fn consume<M: Mmio>(
+        &mut self,
+        mut word: u32,
+        (window, pool, doorbells): (&M, &P, &Doorbells),
         mut outstanding: u64,
         results: bool,
         mut retire: impl FnMut(Retired),
     ) -> Batch {
         let mut batch = Batch::default();
-        // A controller that overran the queue must not hold us here: one lap at most.
-        while batch.entries < u32::from(self.entries) {
+        loop {
             let entry = usize::from(self.head) * COMPLETION_ENTRY;
-            // Identifier, phase and status are one word: nothing of this entry is read apart from its phase.
-            let word = self.completion.read_word(entry + COMPLETION_STATUS_WORD);
-            if (word >> 16 & 1 != 0) != self.phase {
-                break;
-            }
             batch.entries += 1;
             self.head += 1;
             if self.head == self.entries {
@@ -117,25 +135,28 @@ impl<P: DmaPool> LinearQueue<P> {
             if outstanding & bit == 0 {
                 // Invalidating here could take the translation from a command that runs on the other queue.
                 batch.unknown += 1;
-                continue;
-            }
-            outstanding &= !bit;
-            spec::TCB_INVALIDATE.of(window).set(identifier);
-            let invalidation_failed = spec::TCB_STATUS.of(window).get() != 0;
-            let result = if results {
-                pool.observe();
-                self.completion.read::<u32>(entry)
             } else {
-                0
-            };
-            let status = Status::from_half_word((word >> 16) as u16);
-            retire(Retired { tag: identifier, status, invalidation_failed, result });
+                outstanding &= !bit;
+                spec::TCB_INVALIDATE.of(window).set(identifier);
+                let invalidation_failed = spec::TCB_STATUS.of(window).get() != 0;
+                let result = if results {
+                    pool.observe();
+                    self.completion.read::<u32>(entry)
+                } else {
+                    0
+                };
+                let status = Status::from_half_word((word >> 16) as u16);
+                retire(Retired { tag: identifier, status, invalidation_failed, result });
+            }
+            // A controller that overran the queue must not hold us here: one lap at most.
+            match self.next() {
+                Some(next) if batch.entries < u32::from(self.entries) => word = next,
+                _ => break,
+            }
         }
-        if batch.entries != 0 {
-            // The data of the whole batch is read after this call only, so one barrier serves all of it.
-            pool.observe();
-            doorbells.completion_head.of(window).set(u32::from(self.head));
-        }
+        // The data of the whole batch is read after this call only, so one barrier serves all of it.
+        pool.observe();
+        doorbells.completion_head.of(window).set(u32::from(self.head));
         batch
     }
 

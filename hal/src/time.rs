@@ -99,6 +99,9 @@ pub struct TimedOut {
 /// A condition that holds at once costs no look at the clock. Otherwise it is asked once more after the limit has passed,
 /// so that a processor that was held up (by a tracer, say) does not report a time-out for something that did happen.
 ///
+/// The pauses between two looks grow to a sixteenth of the wait so far: what comes soon is seen at once, and a wait of
+/// seconds does not flood a bus on which a tracer makes each access take milliseconds.
+///
 /// # Errors
 /// [`TimedOut`] when the limit passed and the condition still gave nothing.
 pub fn poll_until<T>(
@@ -110,10 +113,18 @@ pub fn poll_until<T>(
         return Ok(value);
     }
     let deadline = Deadline::after(clock, limit);
+    let mut now = deadline.start;
     loop {
-        clock.relax();
+        let pause_end = deadline.end.min(now.after(now.since(deadline.start) / 16));
+        loop {
+            clock.relax();
+            now = clock.now();
+            if now >= pause_end {
+                break;
+            }
+        }
         // The deadline is looked at before the condition: a pass means one last look.
-        let last = deadline.passed(clock);
+        let last = now >= deadline.end;
         if let Some(value) = condition() {
             return Ok(value);
         }

@@ -87,3 +87,18 @@ fn time_saturates_at_both_ends() {
     assert_eq!(late.after(Duration::MAX), Instant::from_nanos(u64::MAX));
     assert_eq!(Instant::from_nanos(5).since(late), Duration::ZERO);
 }
+
+#[test]
+fn a_long_wait_looks_rarely_and_sees_what_comes_within_a_sixteenth_of_the_wait() {
+    for ready in [5_000, 100_000, 9_999_000] {
+        let clock = Stepped::default();
+        let mut looks = 0;
+        let seen = poll_until(&clock, Duration::from_millis(10), || {
+            looks += 1;
+            (clock.now.get() >= ready).then_some(clock.now.get())
+        });
+        let seen = seen.unwrap();
+        assert!(seen - ready <= 1000 + ready / 16, "ready at {ready}, seen at {seen}");
+        assert!(looks < 130, "{looks} looks for {ready} ns");
+    }
+}

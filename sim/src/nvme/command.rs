@@ -174,8 +174,9 @@ impl NvmeBlock {
     }
 
     /// The command's time is over: run it and say what came of it.
-    pub(super) fn finish_command(&mut self, ctx: &mut Context<'_>, command: Command) {
+    pub(super) fn finish_command(&mut self, ctx: &mut Context<'_>, number: u64, command: Command) {
         if self.controller.phase == Phase::Failed {
+            self.commands.insert(number, command);
             return;
         }
         let outcome = match command.refused {
@@ -188,6 +189,8 @@ impl NvmeBlock {
         };
         let io = command.queue == QueueName::Io;
         if io && self.settings.has(&Fault::CompletionLost(command.ordinal)) {
+            // To the driver it is still in flight, and so is its memory.
+            self.commands.insert(number, command);
             return;
         }
         // No driver gives out that id: it has no tag.

@@ -172,6 +172,13 @@ impl NvmeBlock {
             ctx.violation("disable-while-starting", place(CC), "EN cleared before RDY was set");
             ctx.wires.crash = Some("NVMe controller disabled while it was starting".into());
         }
+        if self.controller.shutdown == Shutdown::InProgress && !self.settings.has(&Fault::ShutdownNever) {
+            ctx.violation(
+                "disable-during-shutdown",
+                place(CC),
+                "EN cleared before SHST said that the shutdown is complete",
+            );
+        }
         let queues = self.io_completions.is_some() || self.io_submissions.is_some();
         if queues && self.controller.shutdown != Shutdown::Complete && self.controller.phase != Phase::Failed {
             ctx.violation("disable-with-queues", place(CC), "EN cleared with IO queues alive and no shutdown");

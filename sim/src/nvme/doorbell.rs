@@ -37,6 +37,10 @@ impl NvmeBlock {
             ctx.note("doorbell-upper-half", place(offset), format!("{value:#x}: bits 31:16 are ignored"));
         }
         let tag = bits::low16(value.into());
+        if self.controller.phase == Phase::Failed {
+            ctx.note("doorbell-after-failure", place(offset), format!("tag {tag} rung, and CSTS.CFS is set"));
+            return None;
+        }
         if self.controller.phase != Phase::Ready {
             return lost(ctx, "doorbell-while-disabled", format!("tag {tag} rung while the controller is not ready"));
         }
@@ -150,7 +154,6 @@ impl NvmeBlock {
         }
         if queue == QueueName::Io && self.settings.fatal_after().is_some_and(|after| ordinal + 1 >= after) {
             self.controller.phase = Phase::Failed;
-            return;
         }
         let delay = self.duration(ctx, queue, &submission, planned.as_ref().ok());
         let (transfer, refused) = match planned {

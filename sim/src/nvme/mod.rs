@@ -85,6 +85,9 @@ pub(crate) struct NvmeBlock {
     /// The driver has read BOOT_STATUS and found it right since the firmware came up.
     boot_status_seen: bool,
     firmware_was_ready: bool,
+    /// The firmware went down under an enabled controller, which is a crash: a driver may touch the registers until it
+    /// has heard of that.
+    crashed: bool,
     unsafe_shutdowns: u64,
     counters: NvmeCounters,
 }
@@ -108,6 +111,7 @@ impl NvmeBlock {
             write_cache_enabled: true,
             boot_status_seen: false,
             firmware_was_ready: false,
+            crashed: false,
             unsafe_shutdowns: 0,
             counters: NvmeCounters::default(),
         }
@@ -123,7 +127,7 @@ impl NvmeBlock {
             Due::ShutDown { normal } => self.finish_shutdown(ctx, normal),
             Due::Command => {
                 if let Some(command) = self.commands.remove(&number) {
-                    self.finish_command(ctx, command);
+                    self.finish_command(ctx, number, command);
                 }
             }
             Due::Stall(queue) => self.check_stall(ctx, queue),
@@ -136,6 +140,8 @@ impl NvmeBlock {
             ctx.violation("reset-while-enabled", "nvme", "reset with CC.EN set and the firmware up");
         }
         self.forget(ctx);
+        self.firmware_was_ready = ctx.wires.firmware_ready;
+        self.crashed = false;
     }
 
     /// The end of the run: is the controller as the next stage expects it?
@@ -183,8 +189,10 @@ impl NvmeBlock {
     /// A firmware that goes down takes the controller's state with it; neither boot nor wake brings that back.
     fn follow_firmware(&mut self, ctx: &mut Context<'_>) {
         if self.firmware_was_ready && !ctx.wires.firmware_ready {
+            self.crashed = self.controller.enabled();
             self.forget(ctx);
         }
+        self.crashed &= !ctx.wires.firmware_ready;
         self.firmware_was_ready = ctx.wires.firmware_ready;
     }
 

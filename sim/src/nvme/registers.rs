@@ -97,6 +97,9 @@ impl NvmeBlock {
             return self.boot_status(ctx).into();
         }
         if !self.may_touch(ctx, offset, "read") {
+            if self.crashed {
+                return if offset == 0x1c { 1 << 1 } else { 0 };
+            }
             // Not 0 and not all ones, so that a driver which takes it for an answer goes wrong.
             return 0xdead_0000_dead_0000 >> (64 - 8 * u32::from(size.clamp(1, 8))) | offset & 0xff;
         }
@@ -141,6 +144,10 @@ impl NvmeBlock {
     /// Whether the registers answer; if not, or if the driver did not ask first, that is a broken rule.
     fn may_touch(&mut self, ctx: &mut Context<'_>, offset: u64, what: &str) -> bool {
         self.follow_firmware(ctx);
+        if self.crashed {
+            ctx.note("registers-after-crash", place(offset), format!("{what} although the firmware has crashed"));
+            return false;
+        }
         if !ctx.wires.firmware_ready {
             let detail = format!("{what} while the firmware is not up: BOOT_STATUS is not {BOOT_STATUS_READY:#x}");
             ctx.violation("registers-before-boot-status", place(offset), detail);

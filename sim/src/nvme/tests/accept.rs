@@ -164,7 +164,7 @@ fn one_head_write_for_a_batch_of_entries() {
             let entry = bench.wait(Io);
             bench.step(Io);
             assert_eq!(entry.status, 0);
-            assert_eq!(bench.invalidate(entry.id as u8), 0);
+            assert_eq!(bench.invalidate(bits::low8(entry.id.into())), 0);
             seen.push(entry.id);
         }
         bench.write_head(Io);
@@ -253,8 +253,8 @@ fn wide_registers_written_in_halves_low_first() {
     for offset in [0x28, 0x30, 0x28108, 0x28110] {
         let value = bench.act(|block, ctx| block.read(ctx, offset, 8));
         bench.write_double(offset, 0);
-        bench.write(offset, value as u32);
-        bench.write(offset + 4, (value >> 32) as u32);
+        bench.write(offset, bits::low32(value));
+        bench.write(offset + 4, bits::low32(value >> 32));
         assert_eq!(bench.act(|block, ctx| block.read(ctx, offset, 8)), value);
     }
     bench.enable();

@@ -17,9 +17,9 @@ fn storm(seed: u64, accesses: u64, prepared: bool) -> Bench {
     for _ in 0..accesses {
         let offset = match chance.below(8) {
             0 => chance.below(0x4_0000),
-            _ => OFFSETS[chance.below(24) as usize],
+            _ => OFFSETS[bits::size(chance.below(24))],
         };
-        let size = [4, 4, 4, 4, 4, 8, 2, 1][chance.below(8) as usize];
+        let size = [4, 4, 4, 4, 4, 8, 2, 1][bits::size(chance.below(8))];
         let value = match chance.below(4) {
             0 => chance.next(),
             1 => RAM + (chance.below(0x40) << 12),
@@ -57,13 +57,14 @@ fn random_commands_leave_the_model_up_and_a_good_driver_works_afterwards() {
         _ => DATA + (chance.below(0x100) << 12),
     };
     for _ in 0..50_000 {
-        let tag = chance.below(64) as u8;
+        let tag = bits::low8(chance.below(64));
         let queue = if chance.below(4) == 0 { Admin } else { Io };
-        let small =
-            |chance: &mut Random| if chance.below(4) == 0 { chance.next() as u32 } else { chance.below(300) as u32 };
+        let small = |chance: &mut Random| {
+            if chance.below(4) == 0 { bits::low32(chance.next()) } else { bits::low32(chance.below(300)) }
+        };
         let script = Script {
-            opcode: if chance.below(8) == 0 { chance.next() as u8 } else { chance.below(12) as u8 },
-            namespace: if chance.below(8) == 0 { chance.next() as u32 } else { chance.below(4) as u32 },
+            opcode: if chance.below(8) == 0 { bits::low8(chance.next()) } else { bits::low8(chance.below(12)) },
+            namespace: if chance.below(8) == 0 { bits::low32(chance.next()) } else { bits::low32(chance.below(4)) },
             prp: [pointer(&mut chance), pointer(&mut chance)],
             dwords: [(); 6].map(|()| small(&mut chance)),
         };
@@ -77,8 +78,8 @@ fn random_commands_leave_the_model_up_and_a_good_driver_works_afterwards() {
         bench.pass(chance.below(1_000_000));
         bench.invalidate(tag);
         let heads = [chance.below(64), chance.below(64)];
-        bench.write(0x1004, heads[0] as u32);
-        bench.write(0x100c, heads[1] as u32);
+        bench.write(0x1004, bits::low32(heads[0]));
+        bench.write(0x100c, bits::low32(heads[1]));
     }
     assert!(bench.block.counters().commands["read"] > 1000);
     bench.act(|block, ctx| block.reset(ctx));

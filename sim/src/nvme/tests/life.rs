@@ -59,6 +59,25 @@ fn disabling_a_controller_that_is_starting_crashes_the_coprocessor() {
 }
 
 #[test]
+fn disabling_before_the_shutdown_is_complete_is_caught() {
+    let mut bench = Bench::up();
+    bench.delete_queues();
+    bench.write(0x14, 0x0046_4001);
+    bench.write(0x14, 0x0046_0000);
+    bench.act(|block, ctx| block.finish(ctx));
+    assert_eq!(bench.broken(), ["disable-during-shutdown", "shutdown-skipped"]);
+}
+
+#[test]
+fn registers_touched_after_the_controller_was_left_and_the_firmware_slept_are_caught() {
+    let mut bench = Bench::up();
+    bench.finish();
+    bench.wires.firmware_ready = false;
+    bench.read(0x1c);
+    assert_eq!(bench.broken(), ["registers-before-boot-status"]);
+}
+
+#[test]
 fn enabling_before_the_last_stop_is_done_is_caught() {
     let mut bench = Bench::new();
     bench.prepare();
@@ -279,6 +298,11 @@ fn planned_faults_of_the_controller_happen() {
     bench.submit(Io, 1, Script::flush());
     bench.pass(1_000_000_000);
     assert_eq!((bench.read(0x1c), bench.peek(Io)), (2, None));
+    // A driver may not have seen that yet.
+    bench.submit(Io, 2, Script::flush());
+    bench.write(0x14, 0x0046_0000);
+    bench.act(|block, ctx| block.finish(ctx));
+    bench.assert_clean();
 
     let faults = [Fault::CompletionLost(0), Fault::IoError(5), Fault::AdminError(6), Fault::InvalStatus(9)];
     let mut bench = Bench::with(&store, &faults);
@@ -286,6 +310,14 @@ fn planned_faults_of_the_controller_happen() {
     bench.submit(Io, 1, Script::flush());
     bench.pass(10_000_000_000);
     assert_eq!(bench.peek(Io), None);
+    bench.submit(Io, 2, Script::read(0, 1, [DATA, 0]));
+    bench.ring(Io, 1);
+    assert_eq!(bench.broken(), ["tag-in-flight"]);
+    bench.record.violations.clear();
+    assert_eq!(bench.wait(Io).id, 2);
+    bench.step(Io);
+    bench.invalidate(2);
+    bench.write_head(Io);
     assert_eq!(bench.run(Io, 2, Script::read(4, 2, [DATA, DATA + 0x1000])).status, 2 << 8 | 0x81);
     assert_eq!(bench.run(Admin, 0, Script::identify(1, 0)).status, 0x06);
     bench.submit(Io, 9, Script::flush());
@@ -306,6 +338,10 @@ fn a_firmware_that_goes_down_takes_the_controller_with_it() {
     bench.wires.firmware_ready = false;
     bench.pass(1_000_000_000);
     assert_eq!(bench.peek(Io), None);
+    // The driver has not heard of the crash yet.
+    assert_eq!(bench.read(0x1c), 2);
+    bench.submit(Io, 4, Script::flush());
+    bench.assert_clean();
     bench.wires.firmware_ready = true;
     assert_eq!(bench.read(0x1300), 0xde71_ce55);
     assert_eq!((bench.read(0x14) & 1, bench.read(0x24), bench.read(0x28110)), (0, 0, 0));

@@ -11,8 +11,8 @@ mod slice;
 
 use std::collections::BTreeMap;
 
-use super::NvmeBlock;
 use super::queue::QueueName::{self, Admin, Io};
+use super::{NvmeBlock, bits};
 use crate::config::{AnsState, MachineConfig};
 use crate::context::{Context, Event, EventQueue, Random, Wires};
 use crate::fault::Fault;
@@ -70,7 +70,12 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn read(block: u64, count: u32, prp: [u64; 2]) -> Self {
-        Self { opcode: 2, namespace: 1, prp, dwords: [block as u32, (block >> 32) as u32, count - 1, 0, 0, 0] }
+        Self {
+            opcode: 2,
+            namespace: 1,
+            prp,
+            dwords: [bits::low32(block), bits::low32(block >> 32), count - 1, 0, 0, 0],
+        }
     }
 
     pub(super) fn write(block: u64, count: u32, prp: [u64; 2]) -> Self {
@@ -116,7 +121,7 @@ impl Script {
         bytes[0] = self.opcode;
         bytes[1] = if self.opcode & 1 == 1 { 2 } else { 1 };
         bytes[2] = tag;
-        bytes[4..6].copy_from_slice(&(self.dwords[2] as u16).to_le_bytes());
+        bytes[4..6].copy_from_slice(&bits::low16(self.dwords[2].into()).to_le_bytes());
         bytes[0x18..0x20].copy_from_slice(&self.prp[0].to_le_bytes());
         bytes[0x20..0x28].copy_from_slice(&self.prp[1].to_le_bytes());
         bytes
@@ -184,7 +189,7 @@ impl Bench {
     }
 
     pub(super) fn read(&mut self, offset: u64) -> u32 {
-        self.act(|block, ctx| block.read(ctx, offset, 4)) as u32
+        bits::low32(self.act(|block, ctx| block.read(ctx, offset, 4)))
     }
 
     pub(super) fn write(&mut self, offset: u64, value: u32) {
@@ -228,7 +233,7 @@ impl Bench {
         self.put(IO_COMPLETIONS, &[0; 1024]);
         self.write(0x14, 0x0046_0001);
         self.pass(10_000_000);
-        let entries = (self.read(0x24) as u16 & 0xfff) + 1;
+        let entries = bits::low16(u64::from(self.read(0x24) & 0xfff)) + 1;
         self.heads.insert(Admin, (0, true, entries.min(64)));
     }
 

@@ -5,7 +5,7 @@ use crate::nvme::store::pattern;
 
 /// What blocks `first..first + count` of the test's disk hold.
 fn expected(first: u64, count: u64) -> Vec<u8> {
-    let mut bytes = vec![0; 4096 * count as usize];
+    let mut bytes = vec![0; bits::size(4096 * count)];
     for (block, chunk) in (first..).zip(bytes.chunks_mut(4096)) {
         pattern(1, block, chunk);
     }

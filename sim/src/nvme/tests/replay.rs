@@ -82,9 +82,9 @@ impl Replay {
     }
 
     fn write(&mut self, offset: u64, size: u8, value: u64) {
-        self.words.insert(offset, value as u32);
+        self.words.insert(offset, bits::low32(value));
         if size == 8 {
-            self.words.insert(offset + 4, (value >> 32) as u32);
+            self.words.insert(offset + 4, bits::low32(value >> 32));
         }
         self.act(|block, ctx| block.write(ctx, offset, size, value));
         if offset == 0x14 {

@@ -1,5 +1,7 @@
 //! The core without registers, memory or time.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a surprise ends the test")]
+
 use proptest::prelude::*;
 use rtkit::protocol::{Action, BufferError, Phase, Protocol, ProtocolError, UnsupportedVersion, VersionReason};
 use rtkit::{Config, Endpoint, Message, PowerState};

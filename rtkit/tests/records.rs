@@ -1,5 +1,13 @@
 //! What firmware leaves in memory: log entries and crash records.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::panic,
+    reason = "a surprise ends the test"
+)]
+
 use proptest::prelude::*;
 use rtkit::CrashReport;
 use rtkit::crash::{Content, Fault, MailboxEntry, RecordError};

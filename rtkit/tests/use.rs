@@ -1,5 +1,7 @@
 //! The coprocessor in use: log lines, reports, application endpoints, the crash.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a surprise ends the test")]
+
 mod board;
 
 use board::{Board, Firmware, Owner};

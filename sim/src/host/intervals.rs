@@ -22,6 +22,9 @@ impl Intervals {
 
     /// Takes `start..end` out.
     pub(super) fn remove(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
         while let Some((&from, &to)) = self.0.range(..end).next_back().filter(|(_, to)| **to > start) {
             self.0.remove(&from);
             if to > end {
@@ -35,6 +38,9 @@ impl Intervals {
 
     /// The first address of `start..end` that is in the set.
     pub(super) fn first_in(&self, start: u64, end: u64) -> Option<u64> {
+        if start >= end {
+            return None;
+        }
         let overlapping = self.0.range(..end).rev().take_while(|(_, to)| **to > start);
         overlapping.last().map(|(from, _)| (*from).max(start))
     }

@@ -175,6 +175,11 @@ impl Board {
         self.0.borrow_mut().ram.poke(address, bytes);
     }
 
+    /// Types bytes in at the console.
+    pub fn type_in(&self, bytes: &[u8]) {
+        self.0.borrow_mut().machine.type_in(bytes);
+    }
+
     /// Pages of the pool that are in use, and of these the quarantined ones.
     pub fn pool_pages(&self) -> (usize, usize) {
         self.0.borrow().ram.pages()

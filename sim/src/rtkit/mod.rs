@@ -268,7 +268,10 @@ impl Coprocessor {
         let Message { endpoint, payload } = message;
         if endpoint == 0 {
             self.management(ctx, payload);
-        } else if matches!(self.phase, Phase::Idle(_) | Phase::Booting | Phase::Hello | Phase::Map(_)) {
+        } else if matches!(self.phase, Phase::Idle(_)) {
+            // The echo of a line which was on its way when the sleep was acknowledged.
+            ctx.note("message-while-asleep", "mailbox+0x808", format!("endpoint {endpoint:#x}: {payload:#018x}"));
+        } else if matches!(self.phase, Phase::Booting | Phase::Hello | Phase::Map(_)) {
             self.complain(ctx, "message-too-early", message, "endpoints speak once the map is done");
         } else if !self.started.contains(&endpoint) {
             self.complain(ctx, "message-to-unstarted-endpoint", message, "the endpoint was not started");
@@ -299,6 +302,7 @@ impl Coprocessor {
             }
             if endpoint == IOREPORT && self.acknowledged {
                 self.hung = true;
+                self.agenda.clear();
                 ctx.wires.firmware_ready = false;
             }
         }

@@ -56,6 +56,8 @@ pub struct Plan {
     pub buffer_address: Option<u64>,
     /// First SART entry to use.
     pub first_entry: u64,
+    /// The SART's version, 2 or 3.
+    pub sart_version: u8,
     /// Whether syslog lines are echoed.
     pub echo_syslog: bool,
     /// Whether ioreport messages are echoed.
@@ -80,6 +82,7 @@ impl Default for Plan {
             short_pages: 0,
             buffer_address: None,
             first_entry: 2,
+            sart_version: 2,
             echo_syslog: true,
             echo_ioreport: true,
             oslog: None,
@@ -224,13 +227,15 @@ impl Plain {
     /// # Errors
     /// It did not come, or the firmware crashed.
     pub fn until(&mut self, what: &str, wanted: impl Fn((u64, u64)) -> bool) -> Result<(), Failure> {
-        loop {
+        let end = self.board.clock().now().as_nanos() + self.plan.patience;
+        while self.board.clock().now().as_nanos() < end {
             let message = self.wait(what, Self::receive)?;
             if wanted(message) {
                 return Ok(());
             }
             self.serve(message)?;
         }
+        Err(format!("{what} did not come among other messages"))
     }
 
     /// Serves what waits.
@@ -308,8 +313,14 @@ impl Plain {
 
     fn open(&mut self, endpoint: u64, address: u64, pages: u64) {
         let index = self.plan.first_entry + self.entries.len() as u64;
+        let pages = pages.saturating_sub(self.plan.short_pages);
         self.write(SART, 0x40 + index * 4, address >> 12);
-        self.write(SART, index * 4, 0xff << 24 | (pages - self.plan.short_pages));
+        if self.plan.sart_version == 2 {
+            self.write(SART, index * 4, 0xff << 24 | pages);
+        } else {
+            self.write(SART, 0x80 + index * 4, pages);
+            self.write(SART, index * 4, 0xff);
+        }
         self.entries.insert(endpoint, (index, address));
     }
 
@@ -342,6 +353,9 @@ impl Plain {
     pub fn close(&mut self) {
         for (index, _) in std::mem::take(&mut self.entries).into_values() {
             self.write(SART, 0x40 + index * 4, 0);
+            if self.plan.sart_version != 2 {
+                self.write(SART, 0x80 + index * 4, 0);
+            }
             self.write(SART, index * 4, 0);
         }
     }

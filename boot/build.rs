@@ -9,9 +9,14 @@ fn main() {
     let root = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let mut arguments = vec![
         format!("-T{root}/../linker.ld"),
-        // Position independent: every absolute address becomes a relative relocation that the entry code applies.
+        // Position independent: every word that holds an address becomes a relative relocation that the entry code applies,
+        // in the compact form.
         "-pie".into(),
         "--no-dynamic-linker".into(),
+        "-z".into(),
+        "pack-relative-relocs".into(),
+        // Functions with equal code become one; nothing here compares their addresses.
+        "--icf=all".into(),
         // A relocation in read-only sections would be written after those are meant to be constant; here the entry code
         // runs before any page is read-only, so constants with addresses may stay in `.rodata`.
         "-z".into(),

@@ -37,12 +37,22 @@ fn quoted(f: &mut fmt::Formatter<'_>, characters: impl Iterator<Item = char>) ->
             break;
         }
         match character {
-            // Escaped by `escape_debug`, but harmless between double quotes.
-            '\'' => f.write_char('\'')?,
-            _ => write!(f, "{}", character.escape_debug())?,
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            _ if speaks_to_a_terminal(character) => write!(f, "{}", character.escape_unicode())?,
+            _ => f.write_char(character)?,
         }
     }
     f.write_char('"')
+}
+
+/// Control characters, and the invisible ones that reorder or hide text. (The tables behind `escape_debug` know more of
+/// these, and would be a thirtieth of the image.)
+fn speaks_to_a_terminal(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -51,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_escaped() {
-        assert_eq!(Quoted("a\x1b[2Jb\n\"c\"").to_string(), r#""a\u{1b}[2Jb\n\"c\"""#);
+        assert_eq!(Quoted("a\x1b[2Jb\n\"c\"").to_string(), r#""a\u{1b}[2Jb\u{a}\"c\"""#);
         assert_eq!(Quoted("right to left \u{202e}").to_string(), r#""right to left \u{202e}""#);
     }
 

@@ -81,20 +81,33 @@ _start:
     b.lo    2b
     dsb     sy
 
-    // Relocate: the image is linked at 0, so each R_AARCH64_RELATIVE (0x403) entry (offset, type, addend) becomes
-    // [load address + offset] = load address + addend. The linker makes no other kind for this file.
+    // Relocate: the image is linked at 0, so each word that holds an address needs the load address added. The linker
+    // lists those words in the RELR form (System V ABI, "Relative Relocation Table"): an even entry is the offset of such a
+    // word; an odd one is a bitmap for the 63 words that follow the last one covered, bit 1 being the first of them.
     adrp    x1, __relocations_start
     add     x1, x1, :lo12:__relocations_start
     adrp    x2, __relocations_end
     add     x2, x2, :lo12:__relocations_end
 3:  cmp     x1, x2
     b.hs    4f
-    ldp     x3, x4, [x1], #16
-    ldr     x5, [x1], #8
-    cmp     x4, #0x403
-    b.ne    3b
+    ldr     x3, [x1], #8
+    tbnz    x3, #0, 7f
+    add     x4, x21, x3
+    ldr     x5, [x4]
     add     x5, x5, x21
-    str     x5, [x21, x3]
+    str     x5, [x4], #8
+    b       3b
+7:  // x4 = first word of the bitmap, x6 = the word at hand.
+    mov     x6, x4
+8:  lsr     x3, x3, #1
+    cbz     x3, 10f
+    tbz     x3, #0, 9f
+    ldr     x5, [x6]
+    add     x5, x5, x21
+    str     x5, [x6]
+9:  add     x6, x6, #8
+    b       8b
+10: add     x4, x4, #(63 * 8)
     b       3b
 
 4:  // Clear what the file does not hold.

@@ -141,7 +141,7 @@ struct Listed<'t>(hal::fdt::Strings<'t>);
 impl Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, string) in self.0.clone().take(8).enumerate() {
-            write!(f, "{}{}", if index == 0 { "" } else { ", " }, string.escape_debug())?;
+            write!(f, "{}{}", if index == 0 { "" } else { ", " }, string.escape_default())?;
         }
         Ok(())
     }

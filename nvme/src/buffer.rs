@@ -112,8 +112,8 @@ impl<P: DmaPool> Lent<P> {
     /// Zeroes the whole region.
     pub(crate) fn clear(&self) {
         if let Some(region) = &self.region {
-            for offset in (0..region.size()).step_by(PAGE) {
-                region.write(offset, &[0u64; PAGE / 8]);
+            for offset in (0..region.size()).step_by(size_of::<[u64; 8]>()) {
+                region.write(offset, &[0u64; 8]);
             }
         }
     }

@@ -253,6 +253,29 @@ impl fmt::Display for SubmitError {
 
 impl core::error::Error for SubmitError {}
 
+/// Why an admin command of the owner's failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassThroughError {
+    /// It was not sent: it could change the controller, or it asks for what the controller or the memory cannot give.
+    Refused {
+        /// The opcode.
+        opcode: u8,
+    },
+    /// The command failed.
+    Command(CommandError),
+}
+
+impl fmt::Display for PassThroughError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { opcode } => write!(f, "admin command {opcode:#04x} is not passed through"),
+            Self::Command(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for PassThroughError {}
+
 /// Why a blocking call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockError {

@@ -29,9 +29,9 @@ pub use block::{BlockDevice, NamespaceHandle};
 pub use buffer::Buffer;
 pub use config::Config;
 pub use controller::{Controller, Counters, Parts, Stage};
-pub use error::{BlockError, CommandError, Error, Failure, Fault, Step, SubmitError};
+pub use error::{BlockError, CommandError, Error, Failure, Fault, PassThroughError, Step, SubmitError};
 pub use identity::{Access, Identity, Namespace, Version};
-pub use request::{Completion, Operation, Refused, Request, Ticket};
+pub use request::{AdminCommand, Completion, Operation, Refused, Request, Ticket};
 pub use spec::status::Status;
 pub use transport::Transport;
 

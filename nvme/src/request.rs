@@ -38,6 +38,17 @@ pub struct Request<P: DmaPool> {
     pub buffer: Option<Buffer<P>>,
 }
 
+/// An admin command that only asks; see [`crate::Controller::pass_through`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdminCommand {
+    /// What to ask.
+    pub opcode: u8,
+    /// Namespace identifier, 0 if the command has none.
+    pub namespace: u32,
+    /// CDW10 to CDW15.
+    pub dwords: [u32; 6],
+}
+
 /// A request that was not accepted; nothing was sent.
 #[derive(Debug)]
 pub struct Refused<P: DmaPool> {

@@ -74,6 +74,9 @@ pub trait Transport<P: Platform>: Sized {
     /// Whether the number of queues is set only after their creation (ANS, as Linux does it) and not before (the standard).
     const QUEUE_COUNT_AFTER_CREATION: bool;
 
+    /// The last Identify structure (CNS) that the controller answers; on a later one it may fail as a whole.
+    const LAST_IDENTIFY_STRUCTURE: u32;
+
     /// Takes the memory of the queues; touches no register. `entries` is what the controller (CAP.MQES) and the owner allow
     /// for one queue.
     ///

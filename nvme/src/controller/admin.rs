@@ -3,11 +3,41 @@
 use hal::{Platform, poll_until};
 
 use super::Controller;
-use crate::error::{CommandError, Fault};
-use crate::spec::command::SubmissionEntry;
+use crate::error::{CommandError, Fault, PassThroughError};
+use crate::request::AdminCommand;
+use crate::spec::PAGE;
+use crate::spec::command::{SubmissionEntry, admin};
 use crate::transport::{Queue, Retired, Transport};
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
+    /// Sends an admin command that only asks for something (Identify, Get Log Page, Get Features), and copies the first
+    /// bytes of its data out, at most 4096. Gives the command's result.
+    ///
+    /// # Errors
+    /// [`PassThroughError`]. Whatever changes the controller is refused: it could delete the queues that this type lives
+    /// by. So is an Identify structure that the controller is known to fail on, and a log page longer than the memory.
+    pub fn pass_through(&mut self, command: AdminCommand, data: &mut [u8]) -> Result<u32, PassThroughError> {
+        let AdminCommand { opcode, namespace, dwords } = command;
+        let [tenth, eleventh, ..] = dwords;
+        let fits = match opcode {
+            admin::IDENTIFY => tenth & 0xff <= T::LAST_IDENTIFY_STRUCTURE,
+            // The number of dwords is zero-based, its high half in the next word.
+            admin::GET_LOG_PAGE => eleventh & 0xffff == 0 && ((tenth >> 16) as usize) < PAGE / 4,
+            admin::GET_FEATURES => true,
+            _ => false,
+        };
+        if !fits {
+            return Err(PassThroughError::Refused { opcode });
+        }
+        let prp1 = self.page.address();
+        let entry = SubmissionEntry { opcode, namespace, prp1, dwords, ..SubmissionEntry::default() };
+        // What an earlier command left is none of the caller's business.
+        self.page.clear();
+        let result = self.admin(entry).map_err(PassThroughError::Command)?;
+        self.page.read_bytes(0, data);
+        Ok(result)
+    }
+
     /// Sends an admin command and awaits its result.
     pub(super) fn admin(&mut self, entry: SubmissionEntry) -> Result<u32, CommandError> {
         if self.admin_lost {

@@ -15,6 +15,7 @@ use self::queue::LinearQueue;
 use self::spec::{LINEAR, PENDING, UNKNOWN_CONTROL};
 use super::{Batch, Queue, QueuePair, Retired, Transport, TransportError};
 use crate::spec::command::SubmissionEntry;
+use crate::spec::identify;
 
 /// Tags that only admin commands use. Linux reserves as many, since its admin queue has two entries.
 const ADMIN_TAGS: u64 = 0b11;
@@ -36,6 +37,7 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
     type Config = AppleConfig;
 
     const QUEUE_COUNT_AFTER_CREATION: bool = true;
+    const LAST_IDENTIFY_STRUCTURE: u32 = identify::CONTROLLER;
 
     fn new(pool: &P::Pool, _: AppleConfig, entries: u16) -> Result<Self, TransportError> {
         let entries = entries.min(spec::MOST_ENTRIES);

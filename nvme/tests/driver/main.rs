@@ -12,6 +12,7 @@ mod enable;
 mod fake;
 mod hostile;
 mod limits;
+mod pass_through;
 mod regions;
 mod shutdown;
 mod time_out;

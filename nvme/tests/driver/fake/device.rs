@@ -240,7 +240,12 @@ impl Machine {
                 let legal = self.io_submission.is_none() && self.io_completion.take().is_some();
                 (if legal { 0 } else { INVALID_QUEUE }, 0)
             }
-            (false, 0x09 | 0x0a) => (0, 0),
+            (false, 0x02) => {
+                self.device_write(command.prp1, &[0x5a; 512]);
+                (0, 0)
+            }
+            (false, 0x09) => (0, 0),
+            (false, 0x0a) => (0, 0x1234),
             (true, 0x00) => (if self.namespaces.contains_key(&command.namespace) { 0 } else { INVALID_NAMESPACE }, 0),
             (true, 0x01 | 0x02) => self.transfer(command),
             _ => {

@@ -132,7 +132,6 @@ pub struct Machine {
 impl Machine {
     /// A machine in the state in which the configuration wants it found, at time 0.
     pub fn new(config: MachineConfig) -> Self {
-        let empty = MachineConfig { domains: Vec::new(), ..MachineConfig::default() };
         Self {
             now: 0,
             events: EventQueue::default(),
@@ -141,7 +140,7 @@ impl Machine {
             wires: Wires::default(),
             counters: BTreeMap::new(),
             pmgr: Pmgr::new(&config),
-            pmgr_mini: Pmgr::new(&empty),
+            pmgr_mini: Pmgr::unmodelled(),
             coprocessor: Coprocessor::new(&config),
             nvme: NvmeBlock::new(&config),
             uart: Uart::new(),
@@ -180,7 +179,7 @@ impl Machine {
     /// [`BusFault`]: the CPU takes an external abort.
     pub fn read(&mut self, memory: &mut dyn PhysicalMemory, address: u64, size: u8) -> Result<u64, BusFault> {
         let (block, name, offset) = self.route(address, size)?;
-        self.count(name, offset, size).reads += 1;
+        self.count(name, offset).reads += 1;
         let value = self.with(memory, |machine, ctx| match block {
             Block::Uart => machine.uart.read(offset).into(),
             Block::Aic => machine.aic.read(offset).into(),
@@ -211,7 +210,7 @@ impl Machine {
         value: u64,
     ) -> Result<(), BusFault> {
         let (block, name, offset) = self.route(address, size)?;
-        self.count(name, offset, size).writes += 1;
+        self.count(name, offset).writes += 1;
         let word = (value & 0xffff_ffff) as u32;
         self.with(memory, |machine, ctx| match block {
             Block::Uart => machine.uart.write(offset, word),
@@ -328,7 +327,7 @@ impl Machine {
         Ok((block, name, offset))
     }
 
-    fn count(&mut self, block: &'static str, offset: u64, _size: u8) -> &mut Counter {
+    fn count(&mut self, block: &'static str, offset: u64) -> &mut Counter {
         self.counters.entry((block, offset)).or_default()
     }
 

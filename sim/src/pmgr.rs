@@ -75,6 +75,11 @@ impl Pmgr {
         }
     }
 
+    /// A block of domains that are all unmodelled.
+    pub(crate) fn unmodelled() -> Self {
+        Self { domains: BTreeMap::new(), others: BTreeMap::new(), delay: 0, stuck: Vec::new(), auto_gating: false }
+    }
+
     fn named(&self, name: &str) -> Option<&Domain> {
         self.domains.values().find(|domain| domain.name == name)
     }

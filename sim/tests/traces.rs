@@ -213,8 +213,8 @@ impl Replay {
                 }
                 (false, "pmgr", _) => self.await_bits(access, 0xf0),
                 (false, "nvme", 0x1300) => self.await_bits(access, u64::MAX),
-                // After a shutdown the recorded device had RDY clear too, which ours has once EN is.
-                (false, "nvme", 0x1c) => self.await_bits(access, if access.value & 0xc != 0 { 0xc } else { 0x1 }),
+                // What the driver waits for: RDY as recorded, or the end of the shutdown while RDY is set still.
+                (false, "nvme", 0x1c) => self.await_bits(access, if access.value & 1 != 0 { 0xd } else { 0x1 }),
                 (false, "nvme", 0x28120) => {
                     assert_eq!(self.read("nvme", 0x28120, 4), access.value);
                 }

@@ -76,11 +76,7 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
     let blocks = (RANDOM_READ / target.block_size).max(1) as u32;
     let places = (target.blocks / u64::from(blocks)).max(1);
     let bytes = blocks as usize * target.block_size;
-    let mut free: Vec<Buffer<P::Pool>, MOST> = Vec::new();
-    for _ in 0..depth.min(count) {
-        let buffer = Buffer::new(controller.pool(), bytes).map_err(Reason::new)?;
-        free.push(buffer).map_err(|_| Reason::new("more buffers than tags"))?;
-    }
+    let mut free = buffers(controller, depth.min(count) as usize, bytes)?;
     let mut random = Random::new(1);
     let (mut submitted, mut done) = (0, 0);
     mark("bench-start");
@@ -123,6 +119,7 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
     let target = Target::of(ans.controller(), namespace)?;
     let controller = ans.controller();
     let largest = (LARGEST.min(controller.identity().transfer) / target.block_size).max(1) as u64;
+    let mut free = buffers(controller, controller.depth() as usize, largest as usize * target.block_size)?;
     let mut random = Random::new(2);
     let mut outstanding: Vec<(Ticket, u64), MOST> = Vec::new();
     let mut report = Report { reads: 0, bytes: 0, took: Duration::ZERO };
@@ -139,16 +136,15 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
         if random.below(16) == 0 {
             depth = 1 + random.below(u64::from(controller.depth())) as usize;
         }
-        if submitted < count && outstanding.len() < depth {
+        if submitted < count
+            && outstanding.len() < depth
+            && let Some(buffer) = free.pop()
+        {
             let blocks = (1 + random.below(largest)).min(target.blocks);
             let lba = random.below(target.blocks - blocks + 1);
-            let bytes = blocks as usize * target.block_size;
-            let sent = Buffer::new(controller.pool(), bytes)
-                .map_err(Reason::new)
-                .and_then(|buffer| target.read(controller, lba, blocks as u32, buffer));
-            match sent {
+            match target.read(controller, lba, blocks as u32, buffer) {
                 // There is room: the depth is at most the number of tags.
-                Ok(ticket) => drop(outstanding.push((ticket, bytes as u64))),
+                Ok(ticket) => drop(outstanding.push((ticket, blocks * target.block_size as u64))),
                 Err(reason) => break Err(reason),
             }
             submitted += 1;
@@ -168,6 +164,9 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
         };
         report.bytes += outstanding.swap_remove(index).1;
         report.reads += 1;
+        let Some(buffer) = completion.buffer else { break Err(Reason::new("a read came back without its buffer")) };
+        // There is room: the buffer came from here.
+        let _ = free.push(buffer);
     };
     let controller = ans.controller();
     report.took = controller.clock().now().since(began);
@@ -175,6 +174,15 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
         Ok(()) => Ok(report),
         Err(reason) => Err(drained(controller, reason)),
     }
+}
+
+/// As many buffers of that size, made before the load so that making them is no part of it.
+fn buffers<P: Platform, T: Transport<P>>(
+    controller: &Controller<P, T>,
+    count: usize,
+    bytes: usize,
+) -> Result<Vec<Buffer<P::Pool>, MOST>, Reason> {
+    (0..count.min(MOST)).map(|_| Buffer::new(controller.pool(), bytes).map_err(Reason::new)).collect()
 }
 
 /// Awaits what is in flight, so that the buffers come home before the error does.

@@ -59,19 +59,34 @@ pub(crate) fn run(blob: &'static [u8], mapper: &mut Mapper, level: u64) -> Resul
     step::enter("looking for the storage");
     let hardware = find_storage(&tree, mapper)?;
     step::enter("bringing up the storage");
-    let mut ans = Ans::start(hardware, Config::default(), &mut passed).map_err(Reason::new)?;
+    let mut ans = bring_up(hardware)?;
     let job = work(&tree, &mut ans);
     step::enter("shutting down the storage");
-    let down = ans.shutdown(&mut passed);
     // What failed first is the reason; a failed shutdown behind it is in the log.
-    let down = down.map(drop).map_err(|failure| {
-        hal::error!("shutdown: {}", hal::log::Shown(&failure));
-        Reason::during("shutdown", failure)
-    });
-    job.and(down)
+    job.and(take_down(ans))
+}
+
+// The four parts are functions of their own, and stay so: each moves values of several KiB, and one frame for all of them
+// is most of a stack.
+
+#[inline(never)]
+fn bring_up(hardware: Hardware<Machine>) -> Result<Ans<Machine>, Reason> {
+    Ans::start(hardware, Config::default(), &mut passed).map_err(Reason::new)
+}
+
+#[inline(never)]
+fn take_down(ans: Ans<Machine>) -> Result<(), Reason> {
+    match ans.shutdown(&mut passed) {
+        Ok(_) => Ok(()),
+        Err(failure) => {
+            hal::error!("shutdown: {}", hal::log::Shown(&failure));
+            Err(Reason::during("shutdown", failure))
+        }
+    }
 }
 
 /// Finds ANS in the tree and maps its blocks.
+#[inline(never)]
 fn find_storage(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<Hardware<Machine>, Reason> {
     let failed = |error: &dyn Display| Reason::during("discovery", error);
     let description = Description::find(tree).map_err(|error| failed(&error))?;
@@ -95,6 +110,7 @@ fn find_storage(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<Hardware<Machine
 }
 
 /// The commands of the device tree, then those of someone at the console; without either, the main job.
+#[inline(never)]
 fn work(tree: &Tree<'_>, ans: &mut Ans<Machine>) -> Result<(), Reason> {
     let mut scratch = SCRATCH.lock();
     let mut out = console::Output;

@@ -60,15 +60,22 @@ pub(crate) fn json(board: &Board, exit: &str, seed: u64) -> Map<String, Value> {
     }
     let stage = |stage: &Stage| json!({"name": stage.name, "emulated_ns": stage.emulated_ns});
     put("stages", board.stages.iter().map(stage).collect());
-    let mark = |mark: &Mark| {
+    let mut marks = Map::new();
+    for mark in &board.marks {
         let mut one = Map::new();
-        one.insert("name".into(), mark.name.clone().into());
         one.insert("instructions".into(), mark.instructions.into());
         one.insert("emulated_ns".into(), mark.emulated_ns.into());
         one.extend(counters(&mark.report));
-        Value::Object(one)
-    };
-    put("marks", board.marks.iter().map(mark).collect());
+        // A name that comes again is told apart by its number.
+        let again =
+            board.marks.iter().take_while(|other| !std::ptr::eq(*other, mark)).filter(|other| other.name == mark.name);
+        let name = match again.count() {
+            0 => mark.name.clone(),
+            before => format!("{}#{}", mark.name, before + 1),
+        };
+        marks.insert(name, one.into());
+    }
+    put("marks", marks.into());
     put("notes", broken(&report.notes));
     let absent = board.absent.iter().map(|(&address, count)| {
         let place = if address == u64::MAX { "others".into() } else { format!("{address:#x}") };

@@ -29,6 +29,7 @@ impl<P: Platform<Clock: Clone>> Ans<P> {
     /// # Errors
     /// [`Failure`] with the stage, what was seen there, and the hardware. Every step before it is undone in reverse order:
     /// the machine is as it was found, or [`Failure::left`] says what is not.
+    #[expect(clippy::result_large_err, reason = "a failure gives the hardware back, and there is no heap to put it on")]
     pub fn start<O: Observer>(hardware: Hardware<P>, config: Config, observer: &mut O) -> Result<Self, Failure<P>> {
         let (mut session, nvme) = Session::new(hardware, config);
         let mut progress = Progress::new(session.clock().clone(), observer);
@@ -76,6 +77,7 @@ impl<P: Platform<Clock: Clone>> Ans<P> {
     ///
     /// # Errors
     /// [`Failure`] with the first thing that did not go as it should; everything else was done all the same.
+    #[expect(clippy::result_large_err, reason = "a failure gives the hardware back, and there is no heap to put it on")]
     pub fn shutdown<O: Observer>(self, observer: &mut O) -> Result<Hardware<P>, Failure<P>> {
         let Self { mut session, controller } = self;
         let mut progress = Progress::new(session.clock().clone(), observer);

@@ -213,7 +213,7 @@ impl<W: Mmio> Sart<W> {
 
     fn check(&self, range: Range) -> Result<(), SartError> {
         let page = 1u64 << spec::SART_PAGE_SHIFT;
-        if range.size == 0 || range.address % page != 0 || range.size % page != 0 {
+        if range.size == 0 || !range.address.is_multiple_of(page) || !range.size.is_multiple_of(page) {
             return Err(SartError::Misaligned(range));
         }
         let (bits, pages) = match self.version {

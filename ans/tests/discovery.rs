@@ -1,5 +1,7 @@
 //! Device trees of real shape, and every way in which they can be wrong.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, and says where")]
+
 use ans::discovery::{Block, Description, DiscoveryError};
 use ans::sart::Version;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};

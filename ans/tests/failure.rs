@@ -1,5 +1,12 @@
 //! Each step of the bring-up fails in turn: the error names it, and the machine is as it was found.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, and says where"
+)]
+
 mod common;
 
 use std::time::Duration;
@@ -243,7 +250,7 @@ fn a_shutdown_that_goes_wrong_says_so_and_does_the_rest() {
         (Fault::Crash(CrashStage::Sleep), Stage::CoprocessorStop),
     ] {
         for found in FOUND {
-            let board = board(found, &[fault.clone()]);
+            let board = board(found, std::slice::from_ref(&fault));
             let ans = start(hardware(&board), Config::default()).0.unwrap();
             let failure = ans.shutdown(&mut |_, _| {}).err().unwrap();
             assert_eq!(failure.failed.stage, stage, "{found:?}, {fault:?}: {failure}");

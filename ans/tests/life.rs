@@ -1,5 +1,12 @@
 //! ANS on the simulated machine from being found to being left, in both states in which it can be found.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, and says where"
+)]
+
 mod common;
 
 use ans::{Config, Stage};

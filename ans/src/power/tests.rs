@@ -121,7 +121,7 @@ fn reset_is_two_writes_each_way_in_the_only_safe_order() {
     let window = Window::new(&[(0x10, 0x1000_03ff)], obeys);
     let domains = table(&window, &[domain(0x10, &[])]);
     domains.assert_reset(&Ticks::default(), 0, LIMIT).unwrap();
-    assert_eq!(window.writes(), [(0x10, 0xff), (0x10, 0x4ff), (0x10, 0x8000_04ff)].map(|(at, word)| (at, word & !0x0)));
+    assert_eq!(window.writes(), [(0x10, 0xff), (0x10, 0x4ff), (0x10, 0x8000_04ff)]);
     domains.deassert_reset(0).unwrap();
     assert_eq!(window.writes(), [(0x10, 0x4ff), (0x10, 0xff), (0x10, 0x1000_00ff)]);
 }

@@ -1,4 +1,6 @@
 //! The block with a scripted driver: a plain one that works, which each test changes in one way.
+//!
+//! What recorded drivers do is replayed against the whole machine, in `tests/traces.rs`.
 
 mod accept;
 mod catch;
@@ -6,7 +8,6 @@ mod durability;
 mod fuzz;
 mod life;
 mod pages;
-mod replay;
 mod slice;
 
 use std::collections::BTreeMap;

@@ -320,7 +320,7 @@ impl Machine {
             Block::Mailbox | Block::Nvme => matches!(size, 4 | 8),
             _ => size == 4,
         };
-        if !fits || offset % u64::from(size.max(1)) != 0 {
+        if !fits || !offset.is_multiple_of(size.into()) {
             self.record.violation(self.now, "access-size", place(), format!("{size} bytes"));
             return Err(fault(BusFaultReason::Size));
         }

@@ -94,7 +94,7 @@ impl Ram {
             self.seen.push(("memory-freed-twice", format!("{address:#x}"), format!("{size} bytes are not all in use")));
             return;
         }
-        self.pages.give((address - POOL_BASE) as usize, size);
+        self.pages.give(offset(address), size);
         self.reserved.remove(address, end);
         self.free.insert(address, end);
         self.unpublished.remove(address, end);
@@ -102,8 +102,8 @@ impl Ram {
     }
 
     pub(super) fn quarantine(&mut self, address: u64, size: usize) {
-        if let Some(offset) = address.checked_sub(POOL_BASE) {
-            self.pages.quarantine(offset as usize, size);
+        if address >= POOL_BASE {
+            self.pages.quarantine(offset(address), size);
         }
     }
 
@@ -150,6 +150,11 @@ impl Ram {
         }
         Ok(())
     }
+}
+
+/// Where an address of the pool lies in it.
+fn offset(address: u64) -> usize {
+    usize::try_from(address - POOL_BASE).unwrap_or(usize::MAX)
 }
 
 impl PhysicalMemory for Ram {

@@ -32,7 +32,7 @@ impl Coprocessor {
         if let Some((address, size)) = log.filter(|_| started) {
             let fits = record.len() as u64 <= size;
             if fits && self.sart.store(ctx, address, &record).is_ok() {
-                let payload = super::buffers::BUFFER << 52 | (size / 4096 & 0xff) << 44 | address;
+                let payload = super::buffers::BUFFER << 52 | ((size / 4096) & 0xff) << 44 | address;
                 self.blocked.push_back(Message { endpoint: CRASHLOG, payload });
                 self.after_read(ctx);
             }
@@ -56,7 +56,7 @@ impl Coprocessor {
         section(&mut record, REGISTERS, &registers());
         // A second header word ends the list.
         section(&mut record, HEADER, &[]);
-        let total = (record.len() as u32).to_le_bytes();
+        let total = word(record.len() as u64);
         record.splice(TOTAL_AT..TOTAL_AT + 4, total);
         record
     }
@@ -70,7 +70,7 @@ impl Coprocessor {
         for (time, message) in &self.history {
             bytes.extend(u64::from(message.endpoint).to_le_bytes());
             bytes.extend(message.payload.to_le_bytes());
-            bytes.extend(((time / 1000) as u32).to_le_bytes());
+            bytes.extend(word(time / 1000));
             bytes.extend([0; 4]);
         }
         bytes
@@ -88,10 +88,15 @@ fn registers() -> Vec<u8> {
     bytes
 }
 
+/// The low 32 bits as they lie in memory.
+pub(super) fn word(value: u64) -> [u8; 4] {
+    ((value & 0xffff_ffff) as u32).to_le_bytes()
+}
+
 /// A section: tag, padding, flags, length with this header, payload.
 fn section(record: &mut Vec<u8>, tag: u32, payload: &[u8]) {
-    for word in [tag, 0, 0, payload.len() as u32 + 0x10] {
-        record.extend(word.to_le_bytes());
+    for part in [tag.into(), 0, 0, payload.len() as u64 + 0x10] {
+        record.extend(word(part));
     }
     record.extend(payload);
 }

@@ -11,7 +11,7 @@ use crate::sart::Refused;
 const INIT: u64 = 0x8;
 pub(super) const LOG: u64 = 0x5;
 const ENTRIES: u64 = 0x20;
-const TEXT_BYTES: u64 = 0xc8;
+const TEXT_BYTES: u8 = 0xc8;
 const HEADER_BYTES: u64 = 0x20;
 const CONTEXT_AT: usize = 8;
 const CONTEXT_BYTES: usize = 24;
@@ -30,7 +30,7 @@ pub(super) struct Syslog {
 impl Coprocessor {
     /// The buffer is there: its geometry, and the first line.
     pub(super) fn open_syslog(&mut self, ctx: &mut Context<'_>) {
-        self.answer(ctx, SYSLOG, INIT << 52 | TEXT_BYTES << 24 | ENTRIES);
+        self.answer(ctx, SYSLOG, INIT << 52 | u64::from(TEXT_BYTES) << 24 | ENTRIES);
         self.syslog.lines.push_front(("rtkit".into(), "RTKit: syslog is up".into()));
         self.next_line(ctx);
     }
@@ -61,7 +61,7 @@ impl Coprocessor {
         let awake = matches!(self.phase, Phase::Endpoints | Phase::On);
         let Some((address, size)) = self.buffer(SYSLOG).filter(|_| awake && !busy) else { return };
         let Some((context, text)) = self.syslog.lines.pop_front() else { return };
-        let stride = HEADER_BYTES + TEXT_BYTES;
+        let stride = HEADER_BYTES + u64::from(TEXT_BYTES);
         let index = self.syslog.next % ENTRIES;
         self.syslog.next += 1;
         if (index + 1) * stride > size {
@@ -81,7 +81,7 @@ impl Coprocessor {
                 return self.later(ctx, self.timings.firmware_answer, Step::Crash("syslog DMA failed".into()));
             }
         }
-        let told = if garbage && self.syslog.next % 2 == 0 { 0xff } else { index };
+        let told = if garbage && self.syslog.next.is_multiple_of(2) { 0xff } else { index };
         self.ask(ctx, SYSLOG, LOG << 52 | told, "syslog-not-echoed");
     }
 
@@ -99,16 +99,16 @@ impl Coprocessor {
 /// One entry as it lies in memory. Behind the text's NUL stays what was there before, as drivers must expect.
 fn entry(context: &str, text: &str, number: u64, garbage: bool) -> Vec<u8> {
     let mut bytes = vec![0; CONTEXT_AT];
-    bytes.splice(0..4, (number as u32).to_le_bytes());
+    bytes.splice(0..4, super::crash::word(number));
     let mut name: Vec<u8> = context.bytes().take(if garbage { CONTEXT_BYTES } else { CONTEXT_BYTES - 1 }).collect();
     name.resize(CONTEXT_BYTES, 0);
     bytes.extend(name);
     if garbage {
         let mut odd: Vec<u8> = text.chars().map(|letter| (u32::from(letter) & 0xff) as u8).collect();
-        odd.resize(TEXT_BYTES as usize, 0xff);
+        odd.resize(TEXT_BYTES.into(), 0xff);
         bytes.extend(odd);
     } else {
-        bytes.extend(text.bytes().take(TEXT_BYTES as usize - 2));
+        bytes.extend(text.bytes().take(usize::from(TEXT_BYTES) - 2));
         bytes.extend(*b"\n\0");
     }
     bytes

@@ -1,15 +1,20 @@
 //! The lists of what a faithful model must accept and must catch, a test for each row outside the NVMe block: a plain
 //! working driver, changed in one way.
 
+#[cfg(test)]
 mod accept;
+#[cfg(test)]
 mod catch;
+#[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod power;
 
 use sim::host::Board;
 use sim::host::plain::{Plain, Plan};
 use sim::{AnsState, Fault, MachineConfig};
 
+#[cfg(test)]
 fn machine(ans: AnsState, faults: &[&str]) -> Board {
     let mut config = MachineConfig::new(ans);
     config.faults = faults.iter().map(|text| Fault::parse(text).unwrap()).collect();

@@ -17,6 +17,7 @@ pub mod nvme;
 pub mod record;
 
 mod aic;
+mod bus;
 mod context;
 mod mailbox;
 mod names;

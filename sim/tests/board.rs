@@ -1,6 +1,7 @@
 //! The board: what its memory checks, its console, its watchdog, and its record of accesses.
 
 use hal::{Clock, DmaPool, DmaRegion, Mmio};
+use sim::host::plain::{IO, Plain, Plan, entry, tcb};
 use sim::host::{Access, Board, Pool};
 use sim::{AnsState, MachineConfig};
 
@@ -105,4 +106,49 @@ fn relaxing_lets_time_pass_to_the_next_event_but_never_far() {
     let start = clock.now().as_nanos();
     clock.relax();
     assert_eq!(clock.now().as_nanos() - start, 5_000);
+}
+
+/// A driver with its queues up, and a page for data.
+#[cfg(test)]
+fn up() -> (Plain, u64) {
+    let mut driver = Plain::new(&board(), Plan::default());
+    driver.up().unwrap();
+    let page = driver.memory(4096).unwrap();
+    driver.pool.publish();
+    (driver, page)
+}
+
+#[test]
+fn an_entry_that_is_not_published_before_its_doorbell_is_caught() {
+    let (mut driver, page) = up();
+    let entry = entry(0x02, 2, 1, [page, 0], [0; 3]);
+    driver.place(IO, 2, &entry, &tcb(&entry, 2, 1)).unwrap();
+    let slot = driver.queue(IO).unwrap().submission + 2 * 64;
+    driver.pool.write(slot, &entry);
+    driver.ring(IO, 2);
+    assert!(driver.board.broke("memory-not-published"));
+}
+
+#[test]
+fn data_that_is_read_without_observing_it_is_caught() {
+    let (mut driver, page) = up();
+    let entry = entry(0x02, 2, 1, [page, 0], [0; 3]);
+    driver.place(IO, 2, &entry, &tcb(&entry, 2, 1)).unwrap();
+    driver.ring(IO, 2);
+    driver.board.pass(1_000_000);
+    assert_eq!(driver.board.violations(), []);
+    driver.pool.read(page, &mut [0; 4096]);
+    assert!(driver.board.broke("memory-not-observed"));
+}
+
+#[test]
+fn memory_that_is_freed_while_its_command_is_in_flight_is_caught_then_and_at_the_late_access() {
+    let (mut driver, page) = up();
+    let entry = entry(0x02, 2, 1, [page, 0], [0; 3]);
+    driver.place(IO, 2, &entry, &tcb(&entry, 2, 1)).unwrap();
+    driver.ring(IO, 2);
+    driver.pool.release(page, 4096);
+    assert!(driver.board.broke("memory-freed-in-flight"));
+    driver.board.pass(1_000_000);
+    assert!(driver.board.broke("memory-freed-in-use"));
 }

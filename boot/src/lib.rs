@@ -18,3 +18,13 @@ pub mod step;
 mod stream;
 pub mod syndrome;
 pub mod tail;
+
+/// A size in bytes or blocks as a length in memory: what does not fit is too large for any buffer.
+fn length(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+/// Whole microseconds; saturates after half a million years.
+pub fn microseconds(span: core::time::Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}

@@ -7,6 +7,7 @@ use hal::{Clock, Platform};
 use heapless::Vec;
 use nvme::{Buffer, Completion, Controller, Operation, Refused, Request, Ticket, Transport};
 
+use crate::length;
 use crate::random::Random;
 use crate::reason::Reason;
 
@@ -49,9 +50,10 @@ impl Target {
         self,
         controller: &mut Controller<P, T>,
         lba: u64,
-        count: u32,
+        count: usize,
         buffer: Buffer<P::Pool>,
     ) -> Result<Ticket, Reason> {
+        let count = u32::try_from(count).map_err(Reason::new)?;
         let operation = Operation::Read { lba, count };
         let request = Request { namespace: self.namespace, operation, buffer: Some(buffer) };
         controller.submit(request).map_err(|Refused { error, .. }| Reason::new(error))
@@ -73,10 +75,10 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
     if depth > most {
         return Err(Reason::new(format_args!("depth {depth}: at most {most} commands can be in flight")));
     }
-    let blocks = (RANDOM_READ / target.block_size).max(1) as u32;
-    let places = (target.blocks / u64::from(blocks)).max(1);
-    let bytes = blocks as usize * target.block_size;
-    let mut free = buffers(controller, depth.min(count) as usize, bytes)?;
+    let blocks = (RANDOM_READ / target.block_size).max(1);
+    let places = (target.blocks / blocks as u64).max(1);
+    let bytes = blocks * target.block_size;
+    let mut free = buffers(controller, length(depth.min(count)), bytes)?;
     let mut random = Random::new(1);
     let (mut submitted, mut done) = (0, 0);
     mark("bench-start");
@@ -85,7 +87,7 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
         while submitted < count
             && let Some(buffer) = free.pop()
         {
-            let lba = random.below(places) * u64::from(blocks);
+            let lba = random.below(places) * blocks as u64;
             if let Err(reason) = target.read(controller, lba, blocks, buffer) {
                 return Err(drained(controller, reason));
             }
@@ -119,7 +121,7 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
     let target = Target::of(ans.controller(), namespace)?;
     let controller = ans.controller();
     let largest = (LARGEST.min(controller.identity().transfer) / target.block_size).max(1) as u64;
-    let mut free = buffers(controller, controller.depth() as usize, largest as usize * target.block_size)?;
+    let mut free = buffers(controller, controller.depth() as usize, length(largest) * target.block_size)?;
     let mut random = Random::new(2);
     let mut outstanding: Vec<(Ticket, u64), MOST> = Vec::new();
     let mut report = Report { reads: 0, bytes: 0, took: Duration::ZERO };
@@ -134,7 +136,7 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
         }
         let controller = ans.controller();
         if random.below(16) == 0 {
-            depth = 1 + random.below(u64::from(controller.depth())) as usize;
+            depth = 1 + length(random.below(u64::from(controller.depth())));
         }
         if submitted < count
             && outstanding.len() < depth
@@ -142,7 +144,7 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
         {
             let blocks = (1 + random.below(largest)).min(target.blocks);
             let lba = random.below(target.blocks - blocks + 1);
-            match target.read(controller, lba, blocks as u32, buffer) {
+            match target.read(controller, lba, length(blocks), buffer) {
                 // There is room: the depth is at most the number of tags.
                 Ok(ticket) => drop(outstanding.push((ticket, blocks * target.block_size as u64))),
                 Err(reason) => break Err(reason),

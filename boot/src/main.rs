@@ -5,6 +5,7 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
+#[expect(clippy::cast_possible_truncation, reason = "addresses have 64 bits, and so has usize on this one target")]
 mod machine;
 
 /// On a host there is no machine to run on: only the library and its tests are of use there.

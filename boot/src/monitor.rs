@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::command::{self, COMMANDS, Command, Span};
 use crate::dump::Dump;
 use crate::reason::Reason;
-use crate::{gpt, load, step, stream, tail};
+use crate::{gpt, load, microseconds, step, stream, tail};
 use device::Device;
 
 /// The namespace that holds the disk; the others hold firmware's own data, and nothing reads them.
@@ -155,9 +155,7 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
         let block_size = self.inside(span)?;
         let Self { ans, out, scratch } = self;
         let mut dump = Dump::starting_at(span.first * block_size);
-        stream::blocks(ans.controller(), DISK, span, scratch, &mut |bytes| {
-            dump.add(bytes, *out).map_err(Reason::new)
-        })?;
+        stream::blocks(ans.controller(), DISK, span, scratch, &mut |bytes| dump.add(bytes, *out).map_err(Reason::new))?;
         dump.end(*out).map_err(Reason::new)
     }
 
@@ -179,7 +177,7 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
         let began = self.controller().clock().now();
         self.controller().flush(DISK).map_err(Reason::new)?;
         let took = self.controller().clock().now().since(began);
-        writeln!(self.out, "flushed in {} us", took.as_micros() as u64).map_err(Reason::new)
+        writeln!(self.out, "flushed in {} us", microseconds(took)).map_err(Reason::new)
     }
 
     fn random_read(&mut self, count: u64, depth: u64) -> Result<(), Reason> {
@@ -197,7 +195,7 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
     }
 
     fn report(&mut self, report: load::Report) -> Result<(), Reason> {
-        let micros = (report.took.as_micros() as u64).max(1);
+        let micros = microseconds(report.took).max(1);
         writeln!(
             self.out,
             "{} reads, {} bytes, in {micros} us: {} reads per second",

@@ -2,34 +2,64 @@
 
 use core::fmt::{self, Display, Write};
 
+use spin::Mutex;
+
 const LONGEST: usize = 320;
+/// Reasons that can be alive at once: one that waits for the end, one that gets a prefix, and some to spare.
+const SLOTS: usize = 8;
+
+type Text = heapless::String<LONGEST>;
+
+/// The texts; a slot is in use if it has one.
+static TEXTS: Mutex<[Option<Text>; SLOTS]> = Mutex::new([const { None }; SLOTS]);
 
 /// Why a run failed: one line, kept while what it speaks of is taken down.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason(heapless::String<LONGEST>);
+///
+/// The line itself is kept aside and this is a handle to it, because as an error it is handed up through many functions.
+#[derive(Debug)]
+pub struct Reason {
+    /// None: all slots were in use.
+    slot: Option<usize>,
+}
 
 impl Reason {
     /// Keeps the text of `what`: as one line, and cut where it is too long.
     pub fn new(what: impl Display) -> Self {
-        let mut line = Line(heapless::String::new());
-        // The only error is the end of the room: then the start of the line stands.
-        let _ = write!(line, "{what}");
-        Self(line.0)
+        Self::keep(format_args!("{what}"))
     }
 
     /// Puts the name of the stage in which it happened before it.
     pub fn during(stage: &str, what: impl Display) -> Self {
-        Self::new(format_args!("{stage}: {what}"))
+        Self::keep(format_args!("{stage}: {what}"))
+    }
+
+    fn keep(text: fmt::Arguments<'_>) -> Self {
+        let mut line = Line(Text::new());
+        // The only error is the end of the room: then the start of the line stands. Formatted before the lock is taken,
+        // because what is formatted may be another reason.
+        let _ = line.write_fmt(text);
+        let mut texts = TEXTS.lock();
+        let free = texts.iter_mut().enumerate().find(|(_, text)| text.is_none());
+        Self { slot: free.map(|(slot, text)| (slot, *text = Some(line.0)).0) }
     }
 }
 
 impl Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let text = self.slot.and_then(|slot| TEXTS.lock().get(slot).cloned().flatten());
+        f.write_str(text.as_deref().unwrap_or("more failed at once than is kept"))
     }
 }
 
-struct Line(heapless::String<LONGEST>);
+impl Drop for Reason {
+    fn drop(&mut self) {
+        if let Some(text) = self.slot.and_then(|slot| TEXTS.lock().get_mut(slot).map(Option::take)) {
+            drop(text);
+        }
+    }
+}
+
+struct Line(Text);
 
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -48,5 +78,11 @@ mod tests {
     fn a_reason_is_always_one_line_of_bounded_length() {
         assert_eq!(Reason::during("sart", "a\nb\u{1b}c").to_string(), "sart: a b c");
         assert_eq!(Reason::new("é".repeat(1000)).to_string().len(), LONGEST);
+    }
+
+    #[test]
+    fn a_reason_can_be_the_end_of_another() {
+        let inner = Reason::new("no answer");
+        assert_eq!(Reason::during("hello", &inner).to_string(), "hello: no answer");
     }
 }

@@ -5,6 +5,7 @@ use heapless::Deque;
 use nvme::{Buffer, CommandError, Controller, Operation, Refused, Request, Ticket, Transport};
 
 use crate::command::Span;
+use crate::length;
 use crate::reason::Reason;
 
 /// Bytes of one command, unless the controller moves less.
@@ -42,7 +43,7 @@ pub(crate) fn blocks<P: Platform, T: Transport<P>>(
         // Fill up.
         if left > 0 && !pending.is_full() {
             let count = left.min(per_command);
-            match submit(controller, namespace, next, count as u32, block_size) {
+            match submit(controller, namespace, next, length(count), block_size) {
                 Ok(command) => {
                     // There is room: asked above.
                     let _ = pending.push_back(command);
@@ -79,10 +80,11 @@ fn submit<P: Platform, T: Transport<P>>(
     controller: &mut Controller<P, T>,
     namespace: u32,
     lba: u64,
-    count: u32,
+    count: usize,
     block_size: usize,
 ) -> Result<Pending<P>, Reason> {
-    let bytes = count as usize * block_size;
+    let bytes = count * block_size;
+    let count = u32::try_from(count).map_err(Reason::new)?;
     let buffer = Buffer::new(controller.pool(), bytes).map_err(Reason::new)?;
     let request = Request { namespace, operation: Operation::Read { lba, count }, buffer: Some(buffer) };
     match controller.submit(request) {

@@ -151,8 +151,7 @@ impl<E: Debug + Display + Send + Sync + 'static> Table<E> {
         if size.is_none() {
             return Err(entries);
         }
-        let array: GptPartitionEntryArray<'_> =
-            disk.read_gpt_partition_entry_array(layout, buffer).map_err(fault)?;
+        let array: GptPartitionEntryArray<'_> = disk.read_gpt_partition_entry_array(layout, buffer).map_err(fault)?;
         let (stored, computed) = (header.partition_entry_array_crc32, array.calculate_crc32());
         if stored != computed {
             return Err(Fault::EntriesChecksum { stored: stored.0.to_u32(), computed: computed.0.to_u32() });

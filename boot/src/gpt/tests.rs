@@ -1,7 +1,7 @@
-use gpt_disk_io::{BlockIo, Disk};
 use gpt_disk_io::gpt_disk_types::{
     BlockSize, GptHeader, GptPartitionEntry, GptPartitionEntrySize, GptPartitionType, Lba, LbaLe, U32Le, guid,
 };
+use gpt_disk_io::{BlockIo, Disk};
 
 use super::*;
 
@@ -171,9 +171,12 @@ fn an_apfs_container_is_named() {
 
 #[test]
 fn a_broken_primary_gives_the_backup_and_says_why() {
-    for (block, byte, reason) in
-        [(1, 0, "no \"EFI PART\" signature"), (1, 57, "header checksum"), (2, 33, "entries checksum"), (1, 12, "header size")]
-    {
+    for (block, byte, reason) in [
+        (1, 0, "no \"EFI PART\" signature"),
+        (1, 57, "header checksum"),
+        (2, 33, "entries checksum"),
+        (1, 12, "header size"),
+    ] {
         let mut store = example();
         store.flip(block, byte);
         let out = store.list().expect("the backup is good");

@@ -32,9 +32,8 @@ pub(crate) const fn no_window() -> PhysicalWindow {
 /// Installs the console that `/chosen` names, or else the first UART of a kind that is known.
 pub(crate) fn find_console(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<(), Reason> {
     let chosen = tree.standard_output().ok().and_then(|node| known(&node).map(|uart| (node, uart)));
-    let found = chosen.or_else(|| {
-        UARTS.iter().find_map(|(name, uart)| tree.compatible(&[name]).ok().map(|node| (node, *uart)))
-    });
+    let found = chosen
+        .or_else(|| UARTS.iter().find_map(|(name, uart)| tree.compatible(&[name]).ok().map(|node| (node, *uart))));
     let Some((node, uart)) = found else {
         return Err(Reason::new("console: no apple,s5l-uart or arm,pl011 node in the device tree"));
     };

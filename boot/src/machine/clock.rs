@@ -4,8 +4,8 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTKCTL_EL1, ReadWriteable, Readable};
-use hal::{Clock, Instant};
 use hal::time::{GenericTimer, Relax, TickScale};
+use hal::{Clock, Instant};
 use spin::Once;
 
 static CLOCK: Once<(GenericTimer, Instant)> = Once::new();

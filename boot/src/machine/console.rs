@@ -175,6 +175,6 @@ pub(crate) fn is_installed() -> bool {
 
 /// Writes one line with the time since entry before it, as the log's lines have it.
 pub(crate) fn line(text: fmt::Arguments<'_>) {
-    let micros = super::clock::since_entry().as_micros() as u64;
+    let micros = boot::microseconds(super::clock::since_entry());
     let _ = writeln!(Output, "[{:5}.{:06}] {text}", micros / 1_000_000, micros % 1_000_000);
 }

@@ -60,8 +60,8 @@ extern "C" fn report_exception(frame: &Frame) -> ! {
     let mut out = console::forced();
     // The image is linked at 0: this is the address to look up in the ELF file.
     let linked = returns_to.wrapping_sub(super::image::start() as u64);
-    let _ = write!(out, "\n{reason}\n  ELR {returns_to:#018x} (image + {linked:#x})  SPSR {state:#x}\n");
-    let _ = write!(out, "  ESR {:#x}  FAR {fault_address:#018x}  vector {}\n", syndrome.raw(), frame.vector);
+    let _ = writeln!(out, "\n{reason}\n  ELR {returns_to:#018x} (image + {linked:#x})  SPSR {state:#x}");
+    let _ = writeln!(out, "  ESR {:#x}  FAR {fault_address:#018x}  vector {}", syndrome.raw(), frame.vector);
     for (index, value) in frame.general.iter().enumerate() {
         let separator = if index % 4 == 3 { '\n' } else { ' ' };
         let _ = write!(out, "  x{index:<2} {value:016x}{separator}");

@@ -65,4 +65,4 @@ unsafe impl defmt::Logger for Frames {
     }
 }
 
-defmt::timestamp!("{=u64:us}", clock::since_entry().as_micros() as u64);
+defmt::timestamp!("{=u64:us}", boot::microseconds(clock::since_entry()));

@@ -16,7 +16,9 @@ pub(crate) fn take(pointer: usize, mapper: &mut Mapper) -> Result<&'static [u8],
         return Err(Reason::new("hand-over: x0 is 0, expected a device tree"));
     }
     if !pointer.is_multiple_of(8) {
-        return Err(Reason::new(format_args!("hand-over: x0 is {pointer:#x}, not aligned to the 8 bytes of a device tree")));
+        return Err(Reason::new(format_args!(
+            "hand-over: x0 is {pointer:#x}, not aligned to the 8 bytes of a device tree"
+        )));
     }
     // SAFETY: the boot protocol says that x0 points at a device tree (or, from iBoot, at boot arguments), both longer than
     // eight bytes. The MMU is off, so any address of memory can be read.

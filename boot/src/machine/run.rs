@@ -131,7 +131,7 @@ fn work(tree: &Tree<'_>, ans: &mut Ans<Machine>) -> Result<(), Reason> {
 /// Says that a stage was passed: for a person at the console, and for whoever measures the run.
 fn passed(stage: Stage, took: Duration) {
     step::passed(stage.name());
-    console::line(format_args!("stage: {stage} ({} us)", took.as_micros() as u64));
+    console::line(format_args!("stage: {stage} ({} us)", boot::microseconds(took)));
 }
 
 /// The first lines: version, processor, machine, memory.
@@ -141,7 +141,11 @@ fn introduce(tree: &Tree<'_>, level: u64) {
         (2, 1) => "EL2 without VHE, now at EL1",
         _ => "EL1",
     };
-    console::line(format_args!("anvil {}, entered at {kept}, image at {:#x}", env!("CARGO_PKG_VERSION"), image::start()));
+    console::line(format_args!(
+        "anvil {}, entered at {kept}, image at {:#x}",
+        env!("CARGO_PKG_VERSION"),
+        image::start()
+    ));
     let root = tree.root();
     let model = root.string("model").unwrap_or("unnamed");
     console::line(format_args!("machine: {} ({})", Quoted(model), Listed(root.strings("compatible"))));

@@ -191,8 +191,8 @@ impl Mapper {
 /// What `entry.s` writes to SCTLR_EL1. Bits 0, 2 and 12 on top of it are MMU, data cache, instruction cache.
 const SCTLR_ENTRY: u64 = 0x30d0_0800;
 
+#[expect(clippy::indexing_slicing, reason = "both are bounded by construction; the modulo says so to the compiler")]
 fn entry(table: usize, index: usize) -> &'static AtomicU64 {
-    // Both are bounded by construction; the modulo says so to the compiler.
     let Table(entries) = &POOL[table % TABLES];
     &entries[index % 512]
 }

@@ -72,16 +72,10 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
                     self.put("\n")?;
                     self.put(PROMPT)?;
                 }
-                BACKSPACE | DELETE => {
-                    if line.pop().is_some() {
-                        self.put("\u{8} \u{8}")?;
-                    }
-                }
-                b' '..=b'~' => {
-                    // A full line takes no more, and shows it by no echo.
-                    if line.push(char::from(byte)).is_ok() {
-                        self.out.write_char(char::from(byte)).map_err(Reason::new)?;
-                    }
+                BACKSPACE | DELETE if line.pop().is_some() => self.put("\u{8} \u{8}")?,
+                // A full line takes no more, and shows it by no echo.
+                b' '..=b'~' if line.push(char::from(byte)).is_ok() => {
+                    self.out.write_char(char::from(byte)).map_err(Reason::new)?;
                 }
                 _ => {}
             }

@@ -1,6 +1,8 @@
 //! `reg`, and the way of an address from its bus to the processor.
 
-use super::node::Cells;
+use dtoolkit::standard::NodeStandard as _;
+use dtoolkit::{Cells, ToCellInt as _};
+
 use super::{FdtError, Node};
 
 /// An address as the bus above a node knows it: what stands in `reg`.
@@ -21,13 +23,6 @@ pub struct Region<A> {
     pub address: A,
     /// The bytes.
     pub size: u64,
-}
-
-/// What a bus counts its addresses and sizes in.
-#[derive(Clone, Copy)]
-struct Widths {
-    address: usize,
-    size: usize,
 }
 
 impl<'t> Node<'t> {
@@ -62,64 +57,48 @@ impl<'t> Node<'t> {
     /// # Errors
     /// [`FdtError::NotFound`] without such an entry, [`FdtError::BadProperty`] for cells and sizes that make no sense.
     pub fn bus_reg(&self, index: usize) -> Result<Region<BusAddress>, FdtError> {
-        let bus = self.parent().ok_or_else(|| self.not_found("reg"))?;
-        let widths = bus.widths()?;
-        let mut cells = self.cells("reg")?;
-        for _ in 0..index {
-            if cells.is_empty() {
-                return Err(self.not_found("reg"));
-            }
-            self.entry(&mut cells, widths)?;
-        }
-        if cells.is_empty() {
-            return Err(self.not_found("reg"));
-        }
-        self.entry(&mut cells, widths)
-    }
-
-    fn entry(&self, cells: &mut Cells<'_>, widths: Widths) -> Result<Region<BusAddress>, FdtError> {
-        let address = cells.number(widths.address).ok_or_else(|| self.bad("reg"))?;
-        let size = cells.number(widths.size).ok_or_else(|| self.bad("reg"))?;
-        address.checked_add(size).ok_or_else(|| self.bad("reg"))?;
+        let missing = || self.not_found("reg");
+        self.parent().ok_or_else(missing)?.check_cell_counts()?;
+        let mut entries = self.inner.reg().map_err(|_| self.bad("reg"))?.ok_or_else(missing)?;
+        let entry = entries.nth(index).ok_or_else(missing)?;
+        let region = address(entry.address).zip(entry.size::<u64>().ok());
+        let whole = region.filter(|(address, size)| address.checked_add(*size).is_some());
+        let (address, size) = whole.ok_or_else(|| self.bad("reg"))?;
         Ok(Region { address: BusAddress(address), size })
     }
 
-    /// The widths for the node's children: 2 and 1 where it says nothing. More than 64 bits (PCI) is no address here.
-    fn widths(&self) -> Result<Widths, FdtError> {
-        let address = self.width("#address-cells", 2)?;
-        if address == 0 {
-            return Err(self.bad("#address-cells"));
-        }
-        Ok(Widths { address, size: self.width("#size-cells", 1)? })
-    }
-
-    fn width(&self, property: &'static str, default: usize) -> Result<usize, FdtError> {
-        match self.property(property) {
-            None => Ok(default),
-            Some(&[0, 0, 0, cells @ 0..=2]) => Ok(usize::from(cells)),
-            Some(_) => Err(self.bad(property)),
-        }
+    /// Refuses malformed cell counts for the node's children: `dtoolkit` takes them for absent, and so reads wrong places.
+    fn check_cell_counts(&self) -> Result<(), FdtError> {
+        self.inner.address_cells().map_err(|_| self.bad("#address-cells"))?;
+        self.inner.size_cells().map_err(|_| self.bad("#size-cells"))?;
+        Ok(())
     }
 
     /// Translates an address on this bus to the bus `above` it.
-    fn pass_on(&self, above: &Node<'t>, address: u64, size: u64) -> Result<u64, FdtError> {
-        let refused = || FdtError::NotTranslatable { bus: self.label(), address };
+    fn pass_on(&self, above: &Node<'t>, on_bus: u64, size: u64) -> Result<u64, FdtError> {
+        above.check_cell_counts()?;
+        let refused = || FdtError::NotTranslatable { bus: self.label(), address: on_bus };
+        let bad = || self.bad("ranges");
         // No `ranges`: the bus is not mapped into its parent. An empty one: the two share their addresses.
-        let ranges = self.property("ranges").ok_or_else(refused)?;
-        if ranges.is_empty() {
-            return Ok(address);
+        let mut ranges = self.inner.ranges().map_err(|_| bad())?.ok_or_else(refused)?.peekable();
+        if ranges.peek().is_none() {
+            return Ok(on_bus);
         }
-        let (below, upper) = (self.widths()?, above.widths()?);
-        let mut cells = self.cells("ranges")?;
-        while !cells.is_empty() {
-            let mut number = |width| cells.number(width).ok_or_else(|| self.bad("ranges"));
-            let (child, parent, length) = (number(below.address)?, number(upper.address)?, number(below.size)?);
-            let Some(offset) = address.checked_sub(child) else { continue };
+        for range in ranges {
+            let child = address(range.child_bus_address).ok_or_else(bad)?;
+            let parent = address(range.parent_bus_address).ok_or_else(bad)?;
+            let length = range.length::<u64>().map_err(|_| bad())?;
+            let Some(offset) = on_bus.checked_sub(child) else { continue };
             if offset < length && size <= length - offset {
                 let moved = parent.checked_add(offset).filter(|moved| moved.checked_add(size).is_some());
-                return moved.ok_or_else(|| self.bad("ranges"));
+                return moved.ok_or_else(bad);
             }
         }
         Err(refused())
     }
+}
+
+/// An address of up to 64 bits: more (PCI) is none here, and neither is one of no bits.
+fn address(cells: Cells<'_>) -> Option<u64> {
+    if cells.as_ref().is_empty() { None } else { cells.to_int().ok() }
 }

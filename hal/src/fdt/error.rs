@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use dtoolkit::error::FdtParseError;
+
 /// The characters of a name that a [`Label`] keeps.
 const KEPT: usize = 40;
 
@@ -44,32 +46,23 @@ pub enum FdtError {
         /// The first word.
         seen: u32,
     },
-    /// The blob or its structure block does not start at a multiple of four.
-    Misaligned,
-    /// The blob ends before one of its parts does.
+    /// The blob ends before the tree does.
     Truncated {
-        /// Which part.
-        part: &'static str,
         /// Bytes that would be needed.
         needed: usize,
         /// Bytes that there are.
         present: usize,
     },
-    /// The tree is in a format that version 17 of the specification cannot read.
-    Unsupported {
-        /// Its version.
-        version: usize,
-        /// The oldest version that it is compatible with.
-        compatible: usize,
-    },
-    /// The structure block makes no sense.
-    Malformed {
-        /// Where, in bytes from the structure block's start.
-        offset: usize,
-    },
+    /// `dtoolkit` finds the tree malformed.
+    Invalid(FdtParseError),
     /// The tree has more nodes than the lent index has slots.
     TooManyNodes {
         /// The slots.
+        limit: usize,
+    },
+    /// The tree has nodes below too many others.
+    TooDeep {
+        /// The most nodes on the way from the root, both ends counted.
         limit: usize,
     },
     /// There is no such node, or it is disabled.
@@ -115,15 +108,10 @@ impl fmt::Display for FdtError {
             Self::NotATree { seen } => {
                 write!(f, "device tree: begins with {seen:#010x}, which is not its magic number")
             }
-            Self::Misaligned => write!(f, "device tree: not aligned to four bytes"),
-            Self::Truncated { part, needed, present } => {
-                write!(f, "device tree: {part} needs {needed} bytes of {present}")
-            }
-            Self::Unsupported { version, compatible } => {
-                write!(f, "device tree: version {version} (compatible with {compatible}) cannot be read as 17")
-            }
-            Self::Malformed { offset } => write!(f, "device tree: structure block makes no sense at {offset:#x}"),
+            Self::Truncated { needed, present } => write!(f, "device tree: needs {needed} bytes of {present}"),
+            Self::Invalid(error) => write!(f, "device tree: {error}"),
             Self::TooManyNodes { limit } => write!(f, "device tree: more than {limit} nodes"),
+            Self::TooDeep { limit } => write!(f, "device tree: more than {limit} nodes below one another"),
             Self::NoNode { wanted } => write!(f, "device tree: no enabled node {wanted}"),
             Self::NotFound { node, property } => write!(f, "device tree: {node}: {property} is missing"),
             Self::BadProperty { node, property } => write!(f, "device tree: {node}: {property} is malformed"),

@@ -1,6 +1,7 @@
 //! Properties that name other nodes.
 
-use super::node::Cells;
+use dtoolkit::{Node as _, PropEncodedArrayIterator, Property as _, ToCellInt as _};
+
 use super::{FdtError, Node};
 
 /// The most argument cells of one reference (the specification has no limit; no binding of these machines has over 4).
@@ -13,6 +14,14 @@ pub struct Reference<'t> {
     pub node: Node<'t>,
     /// The arguments, as many as the named node's `#...-cells` says.
     pub arguments: heapless::Vec<u32, ARGUMENTS>,
+}
+
+/// Cells one by one.
+type Cells<'t> = PropEncodedArrayIterator<'t, 1>;
+
+fn next(cells: &mut Cells<'_>) -> Option<u32> {
+    let [cell] = cells.next()?;
+    cell.to_int().ok()
 }
 
 /// The references of one property. After the first error there is nothing more: where the next one starts is unknown.
@@ -35,7 +44,8 @@ impl<'t> Node<'t> {
         property: &'static str,
         counter: Option<&'static str>,
     ) -> Result<References<'t>, FdtError> {
-        let cells = self.property(property).map(|_| self.cells(property)).transpose()?;
+        let cells = self.inner.property(property).map(|value| value.as_prop_encoded_array([1])).transpose();
+        let cells = cells.map_err(|_| self.bad(property))?;
         Ok(References { node: *self, property, counter, cells })
     }
 
@@ -59,14 +69,14 @@ impl<'t> Node<'t> {
 
 impl<'t> References<'t> {
     fn resolve(&self, cells: &mut Cells<'t>) -> Option<Result<Reference<'t>, FdtError>> {
-        let phandle = cells.next()?;
-        let Some(node) = self.node.tree().phandle(phandle) else {
+        let phandle = next(cells)?;
+        let Some(node) = self.node.tree.phandle(phandle) else {
             return Some(Err(FdtError::BadPhandle { node: self.node.label(), property: self.property, phandle }));
         };
         let arguments = || {
             let mut arguments = heapless::Vec::new();
             for _ in 0..self.counter.map_or(Ok(0), |counter| node.cell(counter))? {
-                let argument = cells.next().ok_or_else(|| self.node.bad(self.property))?;
+                let argument = next(cells).ok_or_else(|| self.node.bad(self.property))?;
                 arguments.push(argument).map_err(|_| self.node.bad(self.property))?;
             }
             Ok(arguments)

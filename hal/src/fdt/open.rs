@@ -9,7 +9,7 @@ use dtoolkit::{Node as _, Property as _};
 use super::{FdtError, Slot};
 
 /// Nodes below one another. `dtoolkit` finds the next child by going over all that is below the one before: what a hostile
-/// tree costs is its size times this. Those of an M1 nest 8 nodes (Linux, t8103-jxxx.dtsi: USB-C); Linux stops at 64.
+/// tree costs is its size times this. An M1's nests 8 nodes (USB-C: Asahi Linux, t8103-jxxx.dtsi); Linux stops at 64.
 pub(super) const DEPTH: usize = 32;
 
 /// The longest name of a property, over twice what the specification allows. The names of any number of properties may
@@ -18,7 +18,7 @@ pub(super) const LONGEST: usize = 63;
 
 /// Has `dtoolkit` check the blob, after which its iterators do not panic.
 ///
-/// It refuses a whole tree for one name of more than 31 characters. Those of an M1 have such properties at the GPU
+/// It refuses a whole tree for one name of more than 31 characters. An M1's has such properties at the GPU
 /// (`apple,fast-die0-proportional-gain` and others: Asahi Linux, t8103.dtsi); for a name alone a tree is not given up.
 pub(super) fn check(blob: &[u8]) -> Result<Fdt<'_>, FdtError> {
     Fdt::new(blob).or_else(|error| match error.kind {

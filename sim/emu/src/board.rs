@@ -8,9 +8,10 @@ use sim::Machine;
 use sim::PhysicalMemory;
 use unicorn_engine::Context;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, nanoseconds_of};
 use crate::console::{Console, Remark, Verdict};
 use crate::report::{Mark, Stage};
+use crate::timer::Timer;
 use crate::trace::{Access, Trace};
 
 /// Why the CPU is held.
@@ -86,6 +87,10 @@ pub(crate) struct Board {
     /// The number of instructions at which the CPU is to look up from its work.
     pub(crate) check_at: u64,
     pub(crate) pause: Option<Pause>,
+    /// Whether the block that was begun last ends in WFE.
+    pub(crate) asleep: bool,
+    /// The physical and the virtual timer.
+    pub(crate) timers: [Timer; 2],
     /// What the last register read gave, for the call-backs that hand it over in pieces: address and value.
     pub(crate) given: (u64, u64),
     pub(crate) limit_ns: u64,
@@ -113,6 +118,8 @@ impl Board {
             ram,
             check_at: 0,
             pause: None,
+            asleep: false,
+            timers: [Timer::default(); 2],
             given: (0, 0),
             limit_ns: u64::MAX,
             limit_instructions: u64::MAX,
@@ -127,6 +134,11 @@ impl Board {
             heard: 0,
             windows,
         }
+    }
+
+    /// When a timer next asks for an interrupt, or since when, in nanoseconds.
+    pub(crate) fn timer_due(&self) -> Option<u64> {
+        self.timers.iter().filter_map(Timer::due).min().map(nanoseconds_of)
     }
 
     /// Brings the devices up to the present, with that many instructions done.

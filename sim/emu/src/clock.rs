@@ -16,8 +16,9 @@ const TICKS_NS: u64 = 125;
 pub(crate) struct Clock {
     /// Instructions of all blocks begun, the current one as a whole.
     begun: u64,
-    /// The address behind the current block.
+    /// The address behind the current block, and its length in bytes.
     block_end: u64,
+    block_bytes: u32,
     /// Time beyond that of the instructions, in sixteenths of a nanosecond.
     extra: u64,
 }
@@ -28,6 +29,7 @@ impl Clock {
     pub(crate) fn begin_block(&mut self, address: u64, bytes: u32) {
         self.begun += u64::from(bytes / 4);
         self.block_end = address.wrapping_add(u64::from(bytes));
+        self.block_bytes = bytes;
     }
 
     /// Instructions of all blocks begun.
@@ -36,15 +38,16 @@ impl Clock {
         self.begun
     }
 
-    /// Instructions done before the one at `counter` in the current block.
+    /// Instructions done before the one at `counter` in the current block; all of the block for one that lies elsewhere.
     pub(crate) fn instructions_at(&self, counter: u64) -> u64 {
-        self.begun - (self.block_end.wrapping_sub(counter) / 4).min(self.begun)
+        let left = self.block_end.wrapping_sub(counter);
+        if left <= u64::from(self.block_bytes) { self.begun - left / 4 } else { self.begun }
     }
 
     /// The current block is left at `counter`: what follows it there is not done.
     pub(crate) fn leave_block(&mut self, counter: u64) {
         self.begun = self.instructions_at(counter);
-        self.block_end = counter;
+        self.block_bytes = 0;
     }
 
     /// The time when that many instructions are done, in nanoseconds.
@@ -104,6 +107,7 @@ mod tests {
         clock.begin_block(0x1000, 40);
         assert_eq!(clock.instructions_at(0x1000), 0);
         assert_eq!(clock.instructions_at(0x1024), 9);
+        assert_eq!(clock.instructions_at(0x9000), 10, "not an instruction of this block");
         clock.leave_block(0x1010);
         assert_eq!(clock.begun(), 4);
     }

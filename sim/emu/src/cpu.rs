@@ -127,7 +127,11 @@ impl Cpu {
             Pause::Interrupt(line) => Exception::interrupt(line, core.pc_read().map_err(crashed)?),
         };
         let board = core.get_data_mut();
-        board.clock.leave_block(exception.return_to);
+        if exception.is_within_a_block() {
+            board.clock.leave_block(exception.return_to);
+            // It did not get as far as the WFE at its end, if there is one.
+            board.asleep = false;
+        }
         board.check_at = 0;
         exception.take(core).map_err(Over::Crashed)
     }
@@ -135,8 +139,8 @@ impl Cpu {
     /// WFI: time passes until something may want an interrupt.
     fn sleep(&mut self) -> Result<u64, Over> {
         let counter = self.core.pc_read().map_err(|error| Over::Crashed(unicorn(error)))?;
-        let timer = system::next_timer(&self.core).map(nanoseconds_of);
         let board = self.core.get_data_mut();
+        let timer = board.timer_due();
         board.clock.leave_block(counter);
         let done = board.clock.begun();
         let wake = [timer, board.machine.next_event()].into_iter().flatten().min();
@@ -164,7 +168,7 @@ fn map_registers(core: &mut Core<'static>) -> Result<(), uc_error> {
 }
 
 fn add_hooks(core: &mut Core<'static>) -> Result<(), uc_error> {
-    let mut sleepers = Sleepers::new();
+    let sleepers = Sleepers::new();
     let sleeper_cache = sleepers.cache();
     core.add_block_hook(0, u64::MAX, move |core, address, bytes| {
         if core.get_data().pause.is_some() {
@@ -172,7 +176,7 @@ fn add_hooks(core: &mut Core<'static>) -> Result<(), uc_error> {
             return;
         }
         if core.get_data().clock.begun() >= core.get_data().check_at {
-            look_up(core, sleepers.woken());
+            look_up(core);
             if core.get_data().pause.is_some() {
                 // A failure to stop would only run this block uncounted.
                 let _ = core.emu_stop();
@@ -181,19 +185,18 @@ fn add_hooks(core: &mut Core<'static>) -> Result<(), uc_error> {
         }
         core.get_data_mut().clock.begin_block(address, bytes);
         if sleepers.ends_in_wfe(core, address, bytes) {
-            core.get_data_mut().check_at = 0;
+            let board = core.get_data_mut();
+            board.asleep = true;
+            board.check_at = 0;
         }
     })?;
     core.add_edge_gen_hook(0, u64::MAX, move |_, block, _| sleeper_cache.forget(block.pc))?;
-    let refused = HookType::MEM_READ_PROT
-        | HookType::MEM_WRITE_PROT
-        | HookType::MEM_FETCH_PROT
-        | HookType::MEM_READ_UNMAPPED
-        | HookType::MEM_WRITE_UNMAPPED
-        | HookType::MEM_FETCH_UNMAPPED;
-    core.add_mem_hook(refused, 0, u64::MAX, |core, kind, address, size, value| {
-        touch(core, kind, address, size, value)
-    })?;
+    // Never over RAM: the emulator keeps every store to an address with a hook on its slow path.
+    let registers = HookType::MEM_READ_PROT | HookType::MEM_WRITE_PROT | HookType::MEM_FETCH_PROT;
+    core.add_mem_hook(registers, 0, RAM - 1, touch)?;
+    let nothing = HookType::MEM_READ_UNMAPPED | HookType::MEM_WRITE_UNMAPPED | HookType::MEM_FETCH_UNMAPPED;
+    let behind = RAM + core.get_data().ram;
+    core.add_mem_hook(nothing, behind, u64::MAX, touch)?;
     core.add_intr_hook(|core, number| {
         core.get_data_mut().pause.get_or_insert(Pause::Exception(number));
         let _ = core.emu_stop();
@@ -204,6 +207,12 @@ fn add_hooks(core: &mut Core<'static>) -> Result<(), uc_error> {
         true
     })?;
     core.add_insn_sys_hook_arm64(Arm64Insn::UC_ARM64_INS_MRS, 0, u64::MAX, read_system_register)?;
+    core.add_insn_sys_hook_arm64(Arm64Insn::UC_ARM64_INS_MSR, 0, u64::MAX, |core, _, register| {
+        let counter = core.pc_read().unwrap_or(0);
+        let clock = &core.get_data().clock;
+        let now = clock.nanoseconds(clock.instructions_at(counter));
+        system::write(core, register, now)
+    })?;
     Ok(())
 }
 
@@ -254,14 +263,14 @@ fn touch(core: &mut Core<'_>, kind: MemType, address: u64, size: usize, value: i
 }
 
 /// Between two blocks: wake a sleeper, bring the devices up to date, see whether an interrupt is due or the run over.
-fn look_up(core: &mut Core<'_>, woken: bool) {
+fn look_up(core: &mut Core<'_>) {
     let cpu = core.clone();
     let mut ram = Ram::new(core.clone(), core.get_data().ram);
-    let timer = system::next_timer(&cpu).map(nanoseconds_of);
     let board = core.get_data_mut();
+    let timer = board.timer_due();
     let done = board.clock.begun();
     let mut now = board.clock.nanoseconds(done);
-    if woken && !board.machine.interrupt() {
+    if std::mem::take(&mut board.asleep) && !board.machine.interrupt() {
         let stream = system::next_stream_event(&cpu, ticks(now)).map_or(now + NAP_NS, nanoseconds_of);
         let wake = [board.machine.next_event(), timer].into_iter().flatten().fold(stream, u64::min);
         board.clock.sleep_until(done, wake);

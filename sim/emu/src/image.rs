@@ -74,7 +74,7 @@ impl Image {
             _ => return Err(ImageError::NoHeader),
         };
         let entry = entry.unwrap_or(0);
-        if entry % 4 != 0 || entry.checked_add(4).is_none_or(|end| end > file) {
+        if !entry.is_multiple_of(4) || entry.checked_add(4).is_none_or(|end| end > file) {
             return Err(ImageError::Entry(entry));
         }
         Ok(Self { bytes, memory, entry })

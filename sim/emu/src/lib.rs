@@ -21,6 +21,7 @@ mod cpu;
 mod prepare;
 mod report;
 mod run;
+mod timer;
 mod trace;
 
 pub use board::Over;

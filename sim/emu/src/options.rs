@@ -112,7 +112,7 @@ fn size(text: &str) -> Result<u64, String> {
     };
     let bytes = number(digits)?.checked_mul(unit).ok_or("too large")?;
     // The image stands 8 MiB into RAM; a T8103 has at most 16 GiB.
-    if !(16 << 20..=16 << 30).contains(&bytes) || bytes % 0x4000 != 0 {
+    if !(16 << 20..=16 << 30).contains(&bytes) || !bytes.is_multiple_of(0x4000) {
         return Err("16M to 16G, in whole pages of 16 KiB".into());
     }
     Ok(bytes)

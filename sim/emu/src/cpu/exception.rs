@@ -132,7 +132,7 @@ impl Exception {
             number::SUPERVISOR_CALL => plain(CLASS_SVC, immediate(counter.wrapping_sub(4)), counter),
             number::HYPERVISOR_CALL | number::MONITOR_CALL => plain(CLASS_UNKNOWN, 0, counter.wrapping_sub(4)),
             number::BREAKPOINT => plain(CLASS_BREAKPOINT, immediate(counter), counter),
-            number::PREFETCH_ABORT if counter % 4 != 0 => {
+            number::PREFETCH_ABORT if !counter.is_multiple_of(4) => {
                 Self { address: Some(counter), ..plain(CLASS_PC_ALIGNMENT, 0, counter) }
             }
             number::PREFETCH_ABORT => {
@@ -158,6 +158,14 @@ impl Exception {
             Line::Fiq => 0x100,
         };
         Self { vector, syndrome: None, address: None, return_to: counter }
+    }
+
+    /// Whether it came while a block ran: interrupts and failed fetches come between two blocks, and the one that was to
+    /// run next has not been counted.
+    pub(crate) fn is_within_a_block(&self) -> bool {
+        let class = self.syndrome.map_or(0, |syndrome| syndrome >> 26);
+        let fetch = matches!(class, CLASS_INSTRUCTION_ABORT..=CLASS_PC_ALIGNMENT);
+        self.vector == 0 && !fetch
     }
 
     /// Takes the exception to EL1. Gives the vector's address.

@@ -41,30 +41,24 @@ impl Cache {
     }
 }
 
-/// The table, and whether the block that runs now ends in WFE.
+/// The table as the call-back for blocks uses it.
 pub(crate) struct Sleepers {
     cache: Cache,
-    asleep: bool,
 }
 
 impl Sleepers {
     pub(crate) fn new() -> Self {
         let empty = Entry { address: EMPTY, wfe: false };
-        Self { cache: Cache(Rc::new(RefCell::new(vec![empty; ENTRIES]))), asleep: false }
+        Self { cache: Cache(Rc::new(RefCell::new(vec![empty; ENTRIES]))) }
     }
 
     pub(crate) fn cache(&self) -> Cache {
         self.cache.clone()
     }
 
-    /// Whether the block before this one ended in WFE; asks once.
-    pub(crate) fn woken(&mut self) -> bool {
-        std::mem::take(&mut self.asleep)
-    }
-
     /// Whether the block that begins ends in WFE.
     #[inline]
-    pub(crate) fn ends_in_wfe(&mut self, cpu: &Unicorn<'_, Board>, address: u64, bytes: u32) -> bool {
+    pub(crate) fn ends_in_wfe(&self, cpu: &Unicorn<'_, Board>, address: u64, bytes: u32) -> bool {
         let mut table = self.cache.0.borrow_mut();
         let Some(entry) = table.get_mut(Cache::index(address)) else { return false };
         if entry.address != address {
@@ -73,7 +67,6 @@ impl Sleepers {
             let known = cpu.vmem_read(last, Prot::EXEC, &mut word).is_ok();
             *entry = Entry { address, wfe: known && u32::from_le_bytes(word) == WFE };
         }
-        self.asleep = entry.wfe;
         entry.wfe
     }
 }

@@ -16,15 +16,6 @@ pub(crate) const SPSR_EL1: Name = (3, 0, 4, 0, 0);
 pub(crate) const SCR_EL3: Name = (3, 6, 1, 1, 0);
 pub(crate) const HCR_EL2: Name = (3, 4, 1, 1, 0);
 pub(crate) const CNTKCTL_EL1: Name = (3, 0, 14, 1, 0);
-pub(crate) const CNTP_CTL_EL0: Name = (3, 3, 14, 2, 1);
-pub(crate) const CNTP_CVAL_EL0: Name = (3, 3, 14, 2, 2);
-pub(crate) const CNTV_CTL_EL0: Name = (3, 3, 14, 3, 1);
-pub(crate) const CNTV_CVAL_EL0: Name = (3, 3, 14, 3, 2);
-
-/// Timer control: enable, mask, condition met.
-const TIMER_ENABLE: u64 = 1 << 0;
-const TIMER_MASK: u64 = 1 << 1;
-const TIMER_STATUS: u64 = 1 << 2;
 
 /// MIDR_EL1 of an M1's boot core, an Icestorm: implementer 0x61, variant 1, part 0x022, revision 1.
 const MIDR: u64 = 0x611f_0221;
@@ -68,7 +59,6 @@ pub(crate) fn read(
         return None;
     }
     let raw = own(cpu, name)?;
-    let timer = |control: Name, compare: Name| timer_control(cpu, control, compare, nanoseconds);
     Some(match name {
         // CurrentEL and NZCV live in PSTATE only.
         (3, 0, 4, 2, 2) => cpu.reg_read(RegisterARM64::PSTATE).unwrap_or(0) & 0b1100,
@@ -87,36 +77,33 @@ pub(crate) fn read(
         // CNTFRQ, CNTPCT and CNTVCT (plain and self-synchronised).
         (3, 3, 14, 0, 0) => FREQUENCY,
         (3, 3, 14, 0, 1 | 2 | 5 | 6) => ticks(nanoseconds),
-        // CNTP_TVAL and CNTP_CTL, CNTV_TVAL and CNTV_CTL.
-        (3, 3, 14, 2, 0) => time_left(cpu, CNTP_CVAL_EL0, nanoseconds),
-        (3, 3, 14, 3, 0) => time_left(cpu, CNTV_CVAL_EL0, nanoseconds),
-        CNTP_CTL_EL0 => timer(CNTP_CTL_EL0, CNTP_CVAL_EL0),
-        CNTV_CTL_EL0 => timer(CNTV_CTL_EL0, CNTV_CVAL_EL0),
+        (3, 3, 14, 2 | 3, 0..=2) => {
+            let timer = cpu.get_data().timers.get(timer_index(register)?)?;
+            timer.read(register.op2, ticks(nanoseconds))
+        }
         // PMCCNTR_EL0: one instruction, one cycle.
         (3, 3, 9, 13, 0) => instructions,
         _ => raw,
     })
 }
 
-fn time_left(cpu: &Unicorn<'_, Board>, compare: Name, nanoseconds: u64) -> u64 {
-    own(cpu, compare).unwrap_or(0).wrapping_sub(ticks(nanoseconds)) & 0xffff_ffff
+/// What MSR does for `register` at `nanoseconds`, if the emulator cannot do it itself: the timers. `false`: it can.
+pub(crate) fn write(cpu: &mut Unicorn<'_, Board>, register: &RegisterARM64CP, nanoseconds: u64) -> bool {
+    let board = cpu.get_data_mut();
+    let Some(timer) = timer_index(register).and_then(|index| board.timers.get_mut(index)) else { return false };
+    timer.write(register.op2, register.val, ticks(nanoseconds));
+    // What the timer asks for now may be due at once.
+    board.check_at = 0;
+    true
 }
 
-fn timer_control(cpu: &Unicorn<'_, Board>, control: Name, compare: Name, nanoseconds: u64) -> u64 {
-    let control = own(cpu, control).unwrap_or(0) & (TIMER_ENABLE | TIMER_MASK);
-    let met = control & TIMER_ENABLE != 0 && ticks(nanoseconds) >= own(cpu, compare).unwrap_or(0);
-    control | if met { TIMER_STATUS } else { 0 }
-}
-
-/// The counter value at which the CPU's timers next ask for an interrupt, whether passed or not.
-pub(crate) fn next_timer(cpu: &Unicorn<'_, Board>) -> Option<u64> {
-    [(CNTP_CTL_EL0, CNTP_CVAL_EL0), (CNTV_CTL_EL0, CNTV_CVAL_EL0)]
-        .into_iter()
-        .filter(|&(control, _)| {
-            own(cpu, control).is_some_and(|value| value & (TIMER_ENABLE | TIMER_MASK) == TIMER_ENABLE)
-        })
-        .filter_map(|(_, compare)| own(cpu, compare))
-        .min()
+/// Which timer a register belongs to: 0 the physical one, 1 the virtual one.
+fn timer_index(register: &RegisterARM64CP) -> Option<usize> {
+    match (register.op0, register.op1, register.crn, register.crm, register.op2) {
+        (3, 3, 14, 2, 0..=2) => Some(0),
+        (3, 3, 14, 3, 0..=2) => Some(1),
+        _ => None,
+    }
 }
 
 /// The counter value at which the event stream next wakes a WFE that begins at `counter`; `None` if it is off.

@@ -1,8 +1,6 @@
 //! How runs end, and what they report.
 
-mod common;
-
-use common::*;
+use crate::program::*;
 use emu::Ended;
 
 #[test]
@@ -97,6 +95,6 @@ fn memory_behind_the_end_of_ram_is_not_there() {
 fn an_image_larger_than_ram_is_refused_before_it_runs() {
     let program = Program::new().power_off();
     let image = emu::Image { memory: 1 << 40, ..emu::Image::parse(program.bytes(), Some(0)).unwrap() };
-    let setup = emu::Setup { image, ..common::setup(&program) };
+    let setup = emu::Setup { image, ..setup(&program) };
     assert!(emu::run(setup).unwrap_err().contains("RAM"));
 }

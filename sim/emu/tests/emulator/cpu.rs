@@ -1,8 +1,6 @@
 //! The CPU on the machine: widths of accesses, time, aborts.
 
-mod common;
-
-use common::*;
+use crate::program::*;
 use emu::Ended;
 
 #[test]

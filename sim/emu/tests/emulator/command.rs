@@ -1,12 +1,10 @@
 //! The program `emu` as scripts call it: exit codes, and one clear line for each mistake.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::Program;
+use crate::program::{self, Program};
 
 /// A folder of this test's own.
 fn folder(name: &str) -> PathBuf {
@@ -59,8 +57,8 @@ fn a_reported_failure_is_the_last_line_on_standard_error() {
 #[test]
 fn a_success_with_violations_fails_and_prints_them() {
     let folder = folder("violations");
-    let gated = Program::new().print("anvil: success\n").set(0, common::NVME);
-    let program = common::skipping_faults(gated.load32(1, 0, 0).power_off());
+    let gated = Program::new().print("anvil: success\n").set(0, program::NVME);
+    let program = program::skipping_faults(gated.load32(1, 0, 0).power_off());
     let image = file(&folder, "image", &program.bytes());
     let output = emu(&["--image", &image, "--entry", "0"]);
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
@@ -133,7 +131,7 @@ fn what_is_fed_to_the_console_is_read_from_it() {
     let folder = folder("input");
     // URXH twice, each sent back.
     let echo =
-        Program::new().set(0, common::UART_TRANSMIT).load32(1, 0, 4).store32(1, 0, 0).load32(1, 0, 4).store32(1, 0, 0);
+        Program::new().set(0, program::UART_TRANSMIT).load32(1, 0, 4).store32(1, 0, 0).load32(1, 0, 4).store32(1, 0, 0);
     let image = file(&folder, "image", &echo.print("\nanvil: success\n").power_off().bytes());
     let typed = file(&folder, "typed", b"ok");
     let output = emu(&["--image", &image, "--entry", "0", "--input", &typed]);

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use hal::{DmaPool, Platform, poll_until};
+use hal::{Deadline, DmaPool, Platform, poll_until};
 
 use crate::buffers::Buffers;
 use crate::crash::{Crash, CrashReport};
@@ -195,11 +195,19 @@ impl<P: Platform> Coprocessor<P> {
         self.enter(client, Stage::Quiesce);
         let actions = self.protocol.stop(target).map_err(protocol_error(Stage::Quiesce))?;
         self.act(clock, client, Stage::Quiesce, actions)?;
-        self.wait(clock, client, Stage::Quiesce, limit, |phase| !matches!(phase, Phase::ApQuiesce(_)))?;
+        let quiesced =
+            self.wait_down(clock, client, Stage::Quiesce, limit, |phase| !matches!(phase, Phase::ApQuiesce(_)));
+        if let Err(late @ Error::TimedOut { .. }) = quiesced {
+            hal::warn!("{}; the coprocessor is stopped all the same", hal::log::Shown(&late));
+            let actions = self.protocol.stop_coprocessor(target);
+            self.act(clock, client, Stage::Quiesce, actions)?;
+        } else {
+            quiesced?;
+        }
         if stage != Stage::Quiesce {
             self.enter(client, stage);
         }
-        self.wait(clock, client, stage, limit, |phase| !matches!(phase, Phase::IopStop(_)))?;
+        self.wait_down(clock, client, stage, limit, |phase| !matches!(phase, Phase::IopStop(_)))?;
         self.buffers.revoke(client);
         Ok(())
     }
@@ -232,6 +240,29 @@ impl<P: Platform> Coprocessor<P> {
         outcome.unwrap_or_else(|late| {
             Err(Error::TimedOut { stage, phase: self.protocol.phase(), waited: late.waited, seen: self.seen })
         })
+    }
+
+    /// As [`Coprocessor::wait`] on the way down: what is wrong with a single message (a request for memory that cannot be
+    /// met, say) must not keep the coprocessor from sleeping.
+    fn wait_down(
+        &mut self,
+        clock: &P::Clock,
+        client: &mut impl Client<P::Pool>,
+        stage: Stage,
+        limit: Duration,
+        done: impl Fn(Phase) -> bool,
+    ) -> Result<(), Error> {
+        let deadline = Deadline::after(clock, limit);
+        loop {
+            match self.wait(clock, client, stage, deadline.remaining(clock), &done) {
+                Err(error @ (Error::Grant { .. } | Error::Protocol { error: ProtocolError::Buffer(..), .. }))
+                    if !deadline.passed(clock) =>
+                {
+                    hal::warn!("{}", hal::log::Shown(&error));
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Serves the next message; says whether there was one.

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use hal::time::Span;
+
 use crate::crash::Crash;
 use crate::protocol::{Phase, ProtocolError};
 use crate::{Endpoint, GrantError, MailboxError, Message};
@@ -96,7 +98,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut { stage, phase, waited, seen } => {
-                write!(f, "{stage}: no {} within {waited:?}", Awaited(*phase))?;
+                write!(f, "{stage}: no {} within {}", Awaited(*phase), Span(*waited))?;
                 match seen {
                     Some(message) => write!(f, "; the last message was {message}"),
                     None => f.write_str("; no message came"),

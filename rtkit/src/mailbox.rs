@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use hal::time::Span;
 use hal::{Clock, Mmio, poll_until};
 use tock_registers::interfaces::{Readable, Writeable};
 
@@ -38,7 +39,7 @@ impl fmt::Display for MailboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { message, waited } => {
-                write!(f, "mailbox still full after {waited:?}, message {message} not sent")
+                write!(f, "mailbox still full after {}, message {message} not sent", Span(*waited))
             }
             Self::InvalidEndpoint { endpoint, payload } => {
                 write!(f, "mailbox message {payload:#018x} from an impossible endpoint {endpoint:#x}")

@@ -152,18 +152,30 @@ impl Protocol {
     }
 
     /// Ends a session in order: the host is quiesced, then the coprocessor goes to `target`, [`PowerState::SLEEP`] or
-    /// [`PowerState::QUIESCED`]. (In the other order, or without the first, a later start fails: m1n1.)
+    /// [`PowerState::QUIESCED`]. (In the other order, or without the first, a later start fails: m1n1.) Before the endpoints
+    /// are started the host has no state to take back, and the coprocessor goes at once, as U-Boot has it.
     ///
     /// # Errors
-    /// [`ProtocolError::WrongPhase`] before the endpoints are started, and when there is no session.
+    /// [`ProtocolError::WrongPhase`] when there is no session.
     pub fn stop(&mut self, target: PowerState) -> Result<Actions, ProtocolError> {
-        if !self.phase.has_endpoints() {
+        if !self.phase.is_session() {
             return Err(ProtocolError::WrongPhase(self.phase));
+        }
+        if !self.phase.has_endpoints() {
+            return Ok(self.stop_coprocessor(target));
         }
         self.phase = Phase::ApQuiesce(target);
         let mut actions = Actions::default();
         actions.push(Action::Send(power_message(SET_AP_POWER, PowerState::QUIESCED)));
         Ok(actions)
+    }
+
+    /// The second half of [`Protocol::stop`], whether or not the first was acknowledged: U-Boot's sleep is this alone.
+    pub fn stop_coprocessor(&mut self, target: PowerState) -> Actions {
+        self.phase = Phase::IopStop(target);
+        let mut actions = Actions::default();
+        actions.push(Action::Send(power_message(SET_IOP_POWER, target)));
+        actions
     }
 
     /// Forgets the session: the coprocessor was reset, or is given up.

@@ -178,11 +178,15 @@ fn an_on_that_was_under_way_does_not_disturb_the_stop() {
 }
 
 #[test]
-fn a_session_that_has_no_endpoints_cannot_be_stopped() {
-    for mut protocol in [Protocol::new(&Config::default()), begun(), mapping()] {
-        let phase = protocol.phase();
-        assert_eq!(protocol.stop(PowerState::SLEEP).unwrap_err(), ProtocolError::WrongPhase(phase));
+fn before_the_endpoints_start_the_coprocessor_is_stopped_without_the_host() {
+    for mut protocol in [begun(), mapping()] {
+        let stop = protocol.stop(PowerState::SLEEP).unwrap().into_iter().collect::<Vec<_>>();
+        assert_eq!(stop, [Action::Send(management(6, 1))]);
+        handle(&mut protocol, management(7, 1));
+        assert_eq!(protocol.phase(), Phase::Down(PowerState::SLEEP));
     }
+    let mut none = Protocol::new(&Config::default());
+    assert_eq!(none.stop(PowerState::SLEEP).unwrap_err(), ProtocolError::WrongPhase(Phase::Off));
 }
 
 /// Messages that are likely to lead somewhere, and any others.

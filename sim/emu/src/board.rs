@@ -102,7 +102,7 @@ pub(crate) struct Board {
     pub(crate) absent: BTreeMap<u64, Touched>,
     console: Console,
     trace: Option<Trace>,
-    /// Whether the image wrote to the watchdog block.
+    /// Whether the image has let a watchdog reset the machine.
     watched: bool,
     /// Bytes of the machine's console output that were passed on.
     heard: usize,
@@ -213,7 +213,8 @@ impl Board {
         };
         // Recorded first, as hardware's tracers do: what the write sets off comes after it.
         self.record(Access { write: true, size, block: window.name, offset: address - window.base, value });
-        self.watched |= window.name == "wdt";
+        // Control registers are at 0x0c, 0x1c and 0x2c; bit 2 enables the reset (`soc.md` section 3).
+        self.watched |= window.name == "wdt" && (address - window.base) & 0xf == 0xc && value & 1 << 2 != 0;
         self.machine.write(memory, address, u8::try_from(size).ok()?, value).ok()?;
         self.listen(done);
         Some(())

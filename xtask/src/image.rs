@@ -40,7 +40,7 @@ pub(crate) fn build(log: Log) -> Result<Image, Failure> {
     }
     shell::must(&mut command)?;
     let elf = folder.join(setup::TARGET).join("image").join("anvil");
-    let flat = elf.with_extension("bin");
+    let flat = shell::target().join(log.file());
     let bytes = fs::read(&elf).map_err(|error| Failure::failed(format!("{}: {error}", elf.display())))?;
     let content = flatten(&bytes)?;
     let size = content.len();
@@ -60,6 +60,14 @@ impl Log {
         match self {
             Self::Text => "text",
             Self::Defmt => "defmt",
+        }
+    }
+
+    /// The flat image's name in the target directory.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Text => "anvil.bin",
+            Self::Defmt => "anvil-defmt.bin",
         }
     }
 }

@@ -136,7 +136,9 @@ fn a_coprocessor_or_controller_that_fails_is_named_with_its_stage_and_the_machin
 
 #[test]
 fn delays_that_real_machines_show_are_waited_out() {
-    for fault in ["power-ack-delay=29000000000", "hello-delay=900000000", "mailbox-full-for=150000000", "flush-delay=4000000000"] {
+    for fault in
+        ["power-ack-delay=29000000000", "hello-delay=900000000", "mailbox-full-for=150000000", "flush-delay=4000000000"]
+    {
         let call = run(&["--fault", fault, "--cmd", "flush", "--limit", "120"]).succeeded();
         broke_no_rule(&call);
     }

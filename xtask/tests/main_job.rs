@@ -28,8 +28,11 @@ fn without_options_the_disk_is_found_named_and_listed_in_both_states_of_the_copr
 fn every_stage_of_bring_up_is_named_with_its_time_and_no_rule_is_broken() {
     for (ans, start) in [("stopped", "coprocessor-start"), ("running", "coprocessor-wake")] {
         let (figures, console) = figures("stages.json", &["--ans", ans]);
-        let stages: Vec<&str> = figures["stages"].as_array().unwrap().iter().map(|stage| stage["name"].as_str().unwrap()).collect();
-        for wanted in ["power-domains", start, "rtkit-hello", "rtkit-power", "boot-status", "controller-enable", "identify"] {
+        let stages: Vec<&str> =
+            figures["stages"].as_array().unwrap().iter().map(|stage| stage["name"].as_str().unwrap()).collect();
+        for wanted in
+            ["power-domains", start, "rtkit-hello", "rtkit-power", "boot-status", "controller-enable", "identify"]
+        {
             assert!(stages.contains(&wanted), "{ans}: no {wanted} in {stages:?}\n{console}");
             assert!(console.contains(&format!("stage: {wanted} (")), "{ans}: {console}");
         }
@@ -44,7 +47,8 @@ fn the_partition_table_is_what_fdisk_says() {
     let call = run(&["--disk", &path, "--cmd", "gpt"]).succeeded();
     let listed = tool("fdisk", &["-b", "4096", "-l", "-o", "Start,Sectors,Type-UUID,UUID,Name", &path]);
     let listed = String::from_utf8(listed).unwrap();
-    let partitions: Vec<&str> = listed.lines().skip_while(|line| !line.trim_start().starts_with("Start")).skip(1).collect();
+    let partitions: Vec<&str> =
+        listed.lines().skip_while(|line| !line.trim_start().starts_with("Start")).skip(1).collect();
     assert_eq!(partitions.len(), 3, "{listed}");
     for partition in partitions {
         let mut columns = partition.split_whitespace();
@@ -123,7 +127,15 @@ fn one_seed_gives_one_report_byte_for_byte_and_another_seed_another() {
 fn the_report_has_the_keys_that_scripts_rely_on() {
     let (figures, _) = figures("keys.json", &["--cmd", "read 5120 1", "--cmd", "flush"]);
     assert_eq!(figures["seed"], 1);
-    for key in ["/instructions", "/emulated_ns", "/mmio/reads", "/mmio/writes", "/commands/read", "/commands/flush", "/bytes/read"] {
+    for key in [
+        "/instructions",
+        "/emulated_ns",
+        "/mmio/reads",
+        "/mmio/writes",
+        "/commands/read",
+        "/commands/flush",
+        "/bytes/read",
+    ] {
         assert!(figures.pointer(key).and_then(Value::as_u64).is_some_and(|value| value > 0), "{key} in {figures}");
     }
     assert_eq!(figures.pointer("/bytes/written").and_then(Value::as_u64), Some(0));
@@ -161,8 +173,11 @@ fn reading_never_changes_the_disk_file() {
 
 #[test]
 fn the_monitor_lists_its_commands_and_says_what_the_coprocessor_said() {
-    let call = run(&["--cmd", "help", "--cmd", "info", "--cmd", "namespaces", "--cmd", "log", "--cmd", "shutdown"]).succeeded();
-    for command in ["help", "info", "namespaces", "gpt", "read LBA COUNT", "sha256 LBA COUNT", "flush", "log", "shutdown"] {
+    let call = run(&["--cmd", "help", "--cmd", "info", "--cmd", "namespaces", "--cmd", "log", "--cmd", "shutdown"])
+        .succeeded();
+    for command in
+        ["help", "info", "namespaces", "gpt", "read LBA COUNT", "sha256 LBA COUNT", "flush", "log", "shutdown"]
+    {
         assert!(call.console.contains(command), "no {command:?} in\n{}", call.console);
     }
 }

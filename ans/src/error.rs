@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use hal::Platform;
+use hal::time::Span;
 
 use crate::hardware::Hardware;
 use crate::power::PowerError;
@@ -39,8 +40,8 @@ impl fmt::Display for Error {
             Self::Rtkit(error) => error.fmt(f),
             Self::BootStatus { waited, value } => write!(
                 f,
-                "BOOT_STATUS is {value:#010x} after {} ms, awaited was {:#010x}",
-                waited.as_millis(),
+                "BOOT_STATUS is {value:#010x} after {}, awaited was {:#010x}",
+                Span(*waited),
                 spec::BOOT_STATUS_READY
             ),
             Self::Nvme(error) => error.fmt(f),

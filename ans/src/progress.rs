@@ -1,6 +1,7 @@
 //! Which stage runs, and since when.
 
 use hal::log::Shown;
+use hal::time::Span;
 use hal::{Clock, Instant};
 
 use crate::stage::{Observer, Stage};
@@ -27,7 +28,7 @@ impl<'o, C: Clock, O: Observer> Progress<'o, C, O> {
     pub(crate) fn passed(&mut self) {
         if let Some((stage, began)) = self.current.take() {
             let took = self.clock.now().since(began);
-            hal::info!("{}: {} us", Shown(&stage), took.as_micros());
+            hal::debug!("{}: {}", Shown(&stage), Shown(&Span(took)));
             self.observer.passed(stage, took);
         }
     }

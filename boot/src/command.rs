@@ -1,6 +1,7 @@
 //! The monitor's command lines.
 
 use core::fmt;
+use core::str::SplitAsciiWhitespace;
 
 use crate::quote::Quoted;
 
@@ -111,7 +112,7 @@ pub fn parse(line: &str) -> Result<Option<Command>, ParseError<'_>> {
         "sha256" => Command::Sha256(span(words, "sha256", "sha256 LBA COUNT")?),
         "bench" => random_read(words)?,
         "soak" => {
-            let [count] = exactly(words, "soak COUNT")?;
+            let [count, ..] = exactly(words, 1, "soak COUNT")?;
             Command::Soak { count: count_of("soak", count)? }
         }
         _ => return Err(ParseError::Unknown(name)),
@@ -119,38 +120,35 @@ pub fn parse(line: &str) -> Result<Option<Command>, ParseError<'_>> {
     Ok(Some(command))
 }
 
-fn exactly<'a, const N: usize>(
-    mut words: impl Iterator<Item = &'a str>,
+/// The most arguments of a command.
+const ARGUMENTS: usize = 3;
+
+/// Exactly `count` words; the places behind them are empty.
+fn exactly<'a>(
+    mut words: SplitAsciiWhitespace<'a>,
+    count: usize,
     usage: &'static str,
-) -> Result<[&'a str; N], ParseError<'a>> {
-    let mut taken = [""; N];
-    for place in &mut taken {
+) -> Result<[&'a str; ARGUMENTS], ParseError<'a>> {
+    let mut taken = [""; ARGUMENTS];
+    for place in taken.iter_mut().take(count) {
         *place = words.next().ok_or(ParseError::Usage(usage))?;
     }
     if words.next().is_some() { Err(ParseError::Usage(usage)) } else { Ok(taken) }
 }
 
-fn none<'a>(
-    words: impl Iterator<Item = &'a str>,
-    command: Command,
-    usage: &'static str,
-) -> Result<Command, ParseError<'a>> {
-    let [] = exactly(words, usage)?;
+fn none<'a>(words: SplitAsciiWhitespace<'a>, command: Command, usage: &'static str) -> Result<Command, ParseError<'a>> {
+    exactly(words, 0, usage)?;
     Ok(command)
 }
 
-fn span<'a>(
-    words: impl Iterator<Item = &'a str>,
-    name: &'static str,
-    usage: &'static str,
-) -> Result<Span, ParseError<'a>> {
-    let [first, count] = exactly(words, usage)?;
+fn span<'a>(words: SplitAsciiWhitespace<'a>, name: &'static str, usage: &'static str) -> Result<Span, ParseError<'a>> {
+    let [first, count, _] = exactly(words, 2, usage)?;
     Ok(Span { first: number(name, first)?, count: count_of(name, count)? })
 }
 
-fn random_read<'a>(words: impl Iterator<Item = &'a str>) -> Result<Command, ParseError<'a>> {
+fn random_read<'a>(words: SplitAsciiWhitespace<'a>) -> Result<Command, ParseError<'a>> {
     const USAGE: &str = "bench randread COUNT DEPTH";
-    match exactly(words, USAGE)? {
+    match exactly(words, 3, USAGE)? {
         ["randread", count, depth] => {
             Ok(Command::RandomRead { count: count_of("bench", count)?, depth: count_of("bench", depth)? })
         }

@@ -13,7 +13,7 @@ impl Quoted<'_> {
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        quoted(f, self.0.chars())
+        quoted(f, &mut self.0.chars())
     }
 }
 
@@ -25,11 +25,11 @@ impl fmt::Display for QuotedUtf16<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (units, _) = self.0.as_chunks::<2>();
         let units = units.iter().map(|unit| u16::from_le_bytes(*unit)).take_while(|unit| *unit != 0);
-        quoted(f, char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)))
+        quoted(f, &mut char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)))
     }
 }
 
-fn quoted(f: &mut fmt::Formatter<'_>, characters: impl Iterator<Item = char>) -> fmt::Result {
+fn quoted(f: &mut fmt::Formatter<'_>, characters: &mut dyn Iterator<Item = char>) -> fmt::Result {
     f.write_char('"')?;
     for (index, character) in characters.enumerate() {
         if index == Quoted::MOST {

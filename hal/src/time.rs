@@ -4,6 +4,7 @@ mod generic;
 #[cfg(test)]
 mod tests;
 
+use core::fmt;
 use core::time::Duration;
 
 #[cfg(target_arch = "aarch64")]
@@ -34,6 +35,20 @@ impl Instant {
     /// The time from `earlier` to this moment; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// A span of time as messages show it: in whole milliseconds, or in microseconds below ten of them. (The formatters of the
+/// standard library for durations and for 128-bit numbers would be a fiftieth of the image.)
+#[derive(Clone, Copy, Debug)]
+pub struct Span(pub Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX) {
+            micros @ ..10_000 => write!(f, "{micros} us"),
+            micros => write!(f, "{} ms", micros / 1000),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use hal::DmaError;
+use hal::time::Span;
 
 use crate::controller::Parts;
 use crate::spec::status::Status;
@@ -79,7 +80,9 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TimedOut { tag, waited } => write!(f, "command with tag {tag} did not complete in {waited:?}"),
+            Self::TimedOut { tag, waited } => {
+                write!(f, "command with tag {tag} did not complete in {}", Span(*waited))
+            }
             Self::Fatal { status } => write!(f, "the controller reports a fatal error (CSTS {status:#010x})"),
             Self::Gone => f.write_str("the controller is gone (its registers read as all ones)"),
         }
@@ -127,7 +130,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimedOut { step, waited, status } => {
-                write!(f, "{step}: gave up after {waited:?}, CSTS is {status:#010x}")
+                write!(f, "{step}: gave up after {}, CSTS is {status:#010x}", Span(*waited))
             }
             Self::Fault { step, fault } => write!(f, "{step}: {fault}"),
             Self::Command { step, error } => write!(f, "{step}: {error}"),
@@ -177,7 +180,7 @@ impl fmt::Display for CommandError {
         match self {
             Self::Status(status) => write!(f, "the controller answered: {status}"),
             Self::InvalidationFailed { tag } => write!(f, "the translation of tag {tag} could not be invalidated"),
-            Self::TimedOut { tag, waited } => write!(f, "no completion of tag {tag} in {waited:?}"),
+            Self::TimedOut { tag, waited } => write!(f, "no completion of tag {tag} in {}", Span(*waited)),
             Self::Reset => f.write_str("the controller was reset"),
             Self::Dead(fault) => write!(f, "not sent: {fault}"),
             Self::Result { result } => write!(f, "unusable result {result:#010x}"),

@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use hal::fdt::Label;
+use hal::time::Span;
 
 /// Why a power domain did not do as it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +41,8 @@ impl fmt::Display for PowerError {
             Self::Unknown { index } => write!(f, "there is no power domain {index}"),
             Self::TimedOut { domain, wanted, word, waited } => write!(
                 f,
-                "power domain {domain} did not reach state {wanted:#x} in {} us: its word is {word:#010x}",
-                waited.as_micros()
+                "power domain {domain} did not reach state {wanted:#x} in {}: its word is {word:#010x}",
+                Span(*waited)
             ),
         }
     }

@@ -6,9 +6,10 @@ use core::time::Duration;
 use aarch64_cpu::registers::{CNTFRQ_EL0, CNTKCTL_EL1, ReadWriteable, Readable};
 use hal::time::{GenericTimer, Relax, TickScale};
 use hal::{Clock, Instant};
-use spin::Once;
+use spin::Mutex;
 
-static CLOCK: Once<(GenericTimer, Instant)> = Once::new();
+/// The clock, and the moment of entry.
+static CLOCK: Mutex<(GenericTimer, Instant)> = Mutex::new((BEFORE, Instant::from_nanos(0)));
 
 /// The frequency of Apple Silicon's timer, where firmware left none in `CNTFRQ_EL0`.
 const APPLE: NonZeroU32 = NonZeroU32::new(24_000_000).unwrap();
@@ -18,15 +19,13 @@ const BEFORE: GenericTimer = GenericTimer::with_frequency(APPLE, Relax::Yield);
 
 /// Reads the frequency, lets the timer send an event about every microsecond, and notes the counter's value at entry.
 pub(crate) fn start(arrived: u64) {
-    CLOCK.call_once(|| {
-        let hertz = match u32::try_from(CNTFRQ_EL0.get()).ok().and_then(NonZeroU32::new) {
-            Some(hertz) => hertz,
-            None => APPLE,
-        };
-        stream_events(u64::from(hertz.get()));
-        let timer = GenericTimer::with_frequency(hertz, Relax::WaitForEvent);
-        (timer, Instant::from_nanos(TickScale::of(hertz).nanoseconds(arrived)))
-    });
+    let hertz = match u32::try_from(CNTFRQ_EL0.get()).ok().and_then(NonZeroU32::new) {
+        Some(hertz) => hertz,
+        None => APPLE,
+    };
+    stream_events(u64::from(hertz.get()));
+    let timer = GenericTimer::with_frequency(hertz, Relax::WaitForEvent);
+    *CLOCK.lock() = (timer, Instant::from_nanos(TickScale::of(hertz).nanoseconds(arrived)));
 }
 
 /// Turns the event stream on: one event each time a bit of the counter rises, the one that does so about every 1.3 us
@@ -39,11 +38,11 @@ fn stream_events(hertz: u64) {
 
 /// The machine's clock.
 pub(crate) fn get() -> GenericTimer {
-    CLOCK.get().map_or(BEFORE, |(timer, _)| *timer)
+    CLOCK.lock().0
 }
 
 /// The time since entry.
 pub(crate) fn since_entry() -> Duration {
-    let (timer, entry) = CLOCK.get().copied().unwrap_or((BEFORE, Instant::from_nanos(0)));
+    let (timer, entry) = *CLOCK.lock();
     timer.now().since(entry)
 }

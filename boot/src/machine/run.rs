@@ -14,14 +14,14 @@ use hal::Platform;
 use hal::fdt::{CpuAddress, Node, Slot, Tree};
 use hal::physical::{Coherency, PhysicalPool, PhysicalWindow};
 use hal::time::GenericTimer;
-use spin::{Mutex, MutexGuard, Once};
+use spin::{Mutex, MutexGuard};
 
 use super::translation::Mapper;
 use super::{board, clock, console, critical, exception, image};
 
 /// The words of the pool's page map, 64 pages each: 8 MiB, as the linker script has it.
 const POOL_WORDS: usize = 32;
-static POOL: Once<PhysicalPool<POOL_WORDS>> = Once::new();
+static POOL: Mutex<Option<PhysicalPool<POOL_WORDS>>> = Mutex::new(None);
 
 /// Room for the index of a device tree; an M1's has about 500 nodes, an M1 Ultra's more than twice that.
 const NODES: usize = 2048;
@@ -90,12 +90,12 @@ fn take_down(ans: Ans<Machine>) -> Result<(), Reason> {
 fn find_storage(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<Hardware<Machine>, Reason> {
     let failed = |error: &dyn Display| Reason::during("discovery", error);
     let description = Description::find(tree).map_err(|error| failed(&error))?;
-    let pool = POOL.call_once(|| {
-        let range = image::pool();
-        // SAFETY: the linker script keeps this range for the pool alone, and `Mapper::with_image` mapped it as memory at its
-        // own address.
-        unsafe { PhysicalPool::new(range.start, range.len(), Coherency::Coherent) }
-    });
+    let range = image::pool();
+    // SAFETY: the linker script keeps this range for the pool alone, `Mapper::with_image` mapped it as memory at its own
+    // address, and this is done once in a run.
+    let pool = unsafe { PhysicalPool::new(range.start, range.len(), Coherency::Coherent) };
+    // For good, as the tree's index.
+    let pool: &'static PhysicalPool<POOL_WORDS> = MutexGuard::leak(POOL.lock()).insert(pool);
     let mut refused = None;
     let hardware = description.hardware(pool, clock::get(), |region| {
         board::window(mapper, region).unwrap_or_else(|error| {
@@ -161,7 +161,7 @@ struct Listed<'t>(hal::fdt::Strings<'t>);
 impl Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, string) in self.0.clone().take(8).enumerate() {
-            write!(f, "{}{}", if index == 0 { "" } else { ", " }, string.escape_default())?;
+            write!(f, "{}{}", if index == 0 { "" } else { ", " }, Quoted(string))?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What can be wrong with a device tree.
 
-use core::fmt;
+use core::fmt::{self, Write};
 
 use dtoolkit::error::FdtParseError;
 
@@ -27,7 +27,13 @@ impl Label {
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A name comes from outside: its control characters must not reach a terminal.
-        write!(f, "{}", self.0.escape_debug())
+        for character in self.0.chars() {
+            match character {
+                ' '..='~' => f.write_char(character)?,
+                _ => write!(f, "{}", character.escape_unicode())?,
+            }
+        }
+        Ok(())
     }
 }
 

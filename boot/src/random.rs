@@ -35,7 +35,7 @@ mod tests {
         let mut random = Random::new(0);
         let mut seen = [0u32; 7];
         for _ in 0..7000 {
-            seen[random.below(7) as usize] += 1;
+            seen[crate::length(random.below(7))] += 1;
         }
         assert!(seen.iter().all(|count| (800..1200).contains(count)), "{seen:?}");
         assert_eq!(random.below(0), 0);

@@ -17,7 +17,7 @@ struct Store {
 
 impl Store {
     fn empty(block_size: BlockSize, blocks: u64) -> Self {
-        Self { bytes: vec![0; (blocks * block_size.to_u64()) as usize], block_size, writes: 0 }
+        Self { bytes: vec![0; crate::length(blocks * block_size.to_u64())], block_size, writes: 0 }
     }
 
     fn place(&mut self, start: Lba, size: usize) -> Result<&mut [u8], String> {
@@ -125,7 +125,7 @@ impl Store {
     }
 
     fn flip(&mut self, block: u64, byte: usize) {
-        let offset = block as usize * self.block_size.to_usize().expect("small") + byte;
+        let offset = crate::length(block) * self.block_size.to_usize().expect("small") + byte;
         self.bytes[offset] ^= 0x40;
     }
 

@@ -171,11 +171,13 @@ impl<P: DmaPool> DmaRegion<P> {
     }
 
     /// Copies bytes from `offset` on; what lies beyond the region's end reads as zero.
+    #[inline(never)]
     pub fn read_bytes(&self, offset: usize, bytes: &mut [u8]) {
         self.load(offset, bytes);
     }
 
     /// Copies bytes to `offset` on; what would lie beyond the region's end is dropped.
+    #[inline(never)]
     pub fn write_bytes(&self, offset: usize, bytes: &[u8]) {
         self.store(offset, bytes);
     }
@@ -195,7 +197,7 @@ impl<P: DmaPool> DmaRegion<P> {
     }
 
     /// Reads the aligned 32-bit word at `offset` in one access; zero at any other offset and beyond the region's end.
-    #[inline]
+    #[inline(always)]
     pub fn read_word(&self, offset: usize) -> u32 {
         match self.place(offset, 4) {
             Some(address) if offset.is_multiple_of(4) => self.pool.read_word(address),

@@ -28,4 +28,4 @@ pub use dma::{DEVICE_PAGE, DmaError, DmaPool, DmaRegion};
 pub use mmio::Mmio;
 pub use platform::Platform;
 pub use register::{Register, Register64, Word64};
-pub use time::{Clock, Deadline, Instant, TimedOut, poll_until};
+pub use time::{Clock, Deadline, Instant, Pause, TimedOut, poll_until};

@@ -1,6 +1,7 @@
 //! Time, and the one way to wait.
 
 mod generic;
+mod pause;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use core::time::Duration;
 #[cfg(target_arch = "aarch64")]
 pub use generic::GenericTimer;
 pub use generic::{Relax, TickScale};
+pub use pause::Pause;
 
 /// A moment, in nanoseconds since an origin that the clock chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,8 +116,7 @@ pub struct TimedOut {
 /// A condition that holds at once costs no look at the clock. Otherwise it is asked once more after the limit has passed,
 /// so that a processor that was held up (by a tracer, say) does not report a time-out for something that did happen.
 ///
-/// The pauses between two looks grow to a sixteenth of the wait so far: what comes soon is seen at once, and a wait of
-/// seconds does not flood a bus on which a tracer makes each access take milliseconds.
+/// The pauses between two looks grow as [`Pause`] says; the last one ends with the limit.
 ///
 /// # Errors
 /// [`TimedOut`] when the limit passed and the condition still gave nothing.
@@ -128,18 +129,14 @@ pub fn poll_until<T>(
         return Ok(value);
     }
     let deadline = Deadline::after(clock, limit);
-    let mut now = deadline.start;
+    let mut pause = Pause::default();
     loop {
-        let pause_end = deadline.end.min(now.after(now.since(deadline.start) / 16));
-        loop {
-            clock.relax();
-            now = clock.now();
-            if now >= pause_end {
-                break;
-            }
-        }
         // The deadline is looked at before the condition: a pass means one last look.
-        let last = now >= deadline.end;
+        let mut last = false;
+        pause.pass_while(clock, || {
+            last = deadline.passed(clock);
+            !last
+        });
         if let Some(value) = condition() {
             return Ok(value);
         }

@@ -34,11 +34,13 @@ impl<P: DmaPool> Buffer<P> {
     }
 
     /// The device address of the first byte.
+    #[inline(always)]
     pub fn address(&self) -> u64 {
         self.region.address() + self.offset as u64
     }
 
     /// Bytes that a command may use.
+    #[inline(always)]
     pub fn length(&self) -> usize {
         self.length
     }
@@ -81,11 +83,13 @@ impl<P: DmaPool> Lent<P> {
     }
 
     /// The region itself.
+    #[inline(always)]
     pub(crate) fn region(&self) -> Option<&DmaRegion<P>> {
         self.region.as_ref()
     }
 
     /// Writes a value at `offset`.
+    #[inline(always)]
     pub(crate) fn write<T: IntoBytes + Immutable>(&self, offset: usize, value: &T) {
         if let Some(region) = &self.region {
             region.write(offset, value);
@@ -93,6 +97,7 @@ impl<P: DmaPool> Lent<P> {
     }
 
     /// Reads a value at `offset`.
+    #[inline(always)]
     pub(crate) fn read<T: FromBytes + FromZeros + IntoBytes>(&self, offset: usize) -> T {
         self.region.as_ref().map_or_else(T::new_zeroed, |region| region.read(offset))
     }
@@ -105,6 +110,7 @@ impl<P: DmaPool> Lent<P> {
     }
 
     /// Reads an aligned word in one access.
+    #[inline(always)]
     pub(crate) fn read_word(&self, offset: usize) -> u32 {
         self.region.as_ref().map_or(0, |region| region.read_word(offset))
     }

@@ -106,6 +106,8 @@ pub struct Controller<P: Platform, T: Transport<P>> {
     looks: u8,
     /// A command's wait was over when the clock was read last.
     suspected: bool,
+    /// When the status register is looked at next, in nanoseconds of the clock.
+    status_due: u64,
     counters: Counters,
 }
 

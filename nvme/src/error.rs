@@ -164,6 +164,8 @@ pub enum CommandError {
         /// How long it was awaited.
         waited: Duration,
     },
+    /// The controller failed while the command was in flight. Its memory is in quarantine.
+    Failed(Fault),
     /// The controller was reset while the command was in flight.
     Reset,
     /// It was not sent, since the controller is at fault.
@@ -181,6 +183,7 @@ impl fmt::Display for CommandError {
             Self::Status(status) => write!(f, "the controller answered: {status}"),
             Self::InvalidationFailed { tag } => write!(f, "the translation of tag {tag} could not be invalidated"),
             Self::TimedOut { tag, waited } => write!(f, "no completion of tag {tag} in {}", Span(*waited)),
+            Self::Failed(fault) => write!(f, "no completion: {fault}"),
             Self::Reset => f.write_str("the controller was reset"),
             Self::Dead(fault) => write!(f, "not sent: {fault}"),
             Self::Result { result } => write!(f, "unusable result {result:#010x}"),

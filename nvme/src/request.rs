@@ -72,7 +72,7 @@ pub struct Completion<P: DmaPool> {
     pub ticket: Ticket,
     /// How it ended.
     pub result: Result<(), CommandError>,
-    /// The request's buffer. None after a time-out: the device may still reach it, so it stays in quarantine until the
-    /// controller is reset.
+    /// The request's buffer. None after a time-out or a failure of the controller: the device may still reach it, so it
+    /// stays in quarantine until the controller is reset.
     pub buffer: Option<Buffer<P>>,
 }

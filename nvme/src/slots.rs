@@ -17,10 +17,10 @@ pub(crate) const TAGS: usize = 64;
 struct Slot<P: DmaPool> {
     buffer: Option<Buffer<P>>,
     serial: u32,
-    flush: bool,
     /// Nanoseconds of the clock at which the wait began.
     started: u64,
-    outcome: Result<(), CommandError>,
+    /// How the command failed, if its tag is in the map of those that did: success costs no write.
+    error: CommandError,
 }
 
 /// Each tag of the IO queue is in exactly one of the maps, or in `lost` and `finished` at once: a command that timed out
@@ -35,8 +35,12 @@ pub(crate) struct Slots<P: DmaPool> {
     lost: u64,
     /// Waits for the owner to hear of it.
     finished: u64,
-    /// In flight, and the wait for it has not begun. See [`Slots::expire`].
+    /// In flight, and the wait for it has not begun. See [`Slots::expired`].
     fresh: u64,
+    /// The command is or was a flush.
+    flush: u64,
+    /// Ended with an error.
+    failed: u64,
     /// No wait ends before this moment, in nanoseconds.
     check: u64,
     serial: u32,
@@ -52,8 +56,19 @@ pub(crate) struct Limits {
 
 impl<P: DmaPool> Slots<P> {
     pub(crate) fn new(tags: u64) -> Self {
-        let slots = array::from_fn(|_| Slot { buffer: None, serial: 0, flush: false, started: 0, outcome: Ok(()) });
-        Self { free: tags, in_flight: 0, lost: 0, finished: 0, fresh: 0, check: u64::MAX, serial: 0, slots }
+        let slots = array::from_fn(|_| Slot { buffer: None, serial: 0, started: 0, error: CommandError::Reset });
+        Self {
+            free: tags,
+            in_flight: 0,
+            lost: 0,
+            finished: 0,
+            fresh: 0,
+            flush: 0,
+            failed: 0,
+            check: u64::MAX,
+            serial: 0,
+            slots,
+        }
     }
 
     /// Tags of which the controller may still say something.
@@ -77,17 +92,18 @@ impl<P: DmaPool> Slots<P> {
     }
 
     /// Takes `tag`, which [`Slots::peek`] gave.
+    #[inline(always)]
     pub(crate) fn begin(&mut self, tag: u32, buffer: Option<Buffer<P>>, flush: bool) -> Ticket {
         let bit = bit(tag);
         self.free &= !bit;
         self.in_flight |= bit;
         self.fresh |= bit;
+        if flush { self.flush |= bit } else { self.flush &= !bit }
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
         if let Some(slot) = self.slots.get_mut(index(tag)) {
             slot.buffer = buffer;
             slot.serial = serial;
-            slot.flush = flush;
         }
         Ticket { tag, serial }
     }
@@ -98,14 +114,19 @@ impl<P: DmaPool> Slots<P> {
             return;
         }
         self.fresh &= !bit(tag);
+        let limit = self.limit(tag, limits);
         if let Some(slot) = self.slots.get_mut(index(tag)) {
             slot.started = now;
-            let limit = if slot.flush { limits.flush } else { limits.io };
             self.check = self.check.min(now.saturating_add(limit));
         }
     }
 
+    fn limit(&self, tag: u32, limits: Limits) -> u64 {
+        if self.flush & bit(tag) != 0 { limits.flush } else { limits.io }
+    }
+
     /// Takes note that the controller completed a command. Gives how long a flush took.
+    #[inline(always)]
     pub(crate) fn retire(&mut self, retired: Retired) -> Retirement {
         let bit = bit(retired.tag);
         if self.in_flight & bit == 0 {
@@ -114,18 +135,28 @@ impl<P: DmaPool> Slots<P> {
         self.in_flight &= !bit;
         self.fresh &= !bit;
         self.finished |= bit;
-        let Some(slot) = self.slots.get_mut(index(retired.tag)) else { return Retirement::Late };
-        slot.outcome = if retired.invalidation_failed {
-            Err(CommandError::InvalidationFailed { tag: retired.tag })
-        } else if retired.status.is_success() {
-            Ok(())
-        } else {
-            Err(CommandError::Status(retired.status))
-        };
-        if slot.flush { Retirement::Flush { started: slot.started } } else { Retirement::Plain }
+        if retired.invalidation_failed {
+            self.fail(retired.tag, CommandError::InvalidationFailed { tag: retired.tag });
+        } else if !retired.status.is_success() {
+            self.fail(retired.tag, CommandError::Status(retired.status));
+        }
+        if self.flush & bit == 0 {
+            return Retirement::Plain;
+        }
+        Retirement::Flush { started: self.slots.get(index(retired.tag)).map_or(0, |slot| slot.started) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, tag: u32, error: CommandError) {
+        self.failed |= bit(tag);
+        if let Some(slot) = self.slots.get_mut(index(tag)) {
+            slot.error = error;
+        }
     }
 
     /// The next end of a command that the owner has not heard of.
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Completion<P>> {
         (self.finished != 0).then(|| self.finish(self.finished.trailing_zeros()))
     }
@@ -136,17 +167,18 @@ impl<P: DmaPool> Slots<P> {
         (self.finished & bit(ticket.tag) != 0 && serial == ticket.serial).then(|| self.finish(ticket.tag))
     }
 
+    #[inline(always)]
     fn finish(&mut self, tag: u32) -> Completion<P> {
         let bit = bit(tag);
         self.finished &= !bit;
         let lost = self.lost & bit != 0;
-        if !lost {
-            self.free |= bit;
-        }
+        self.free |= bit & !self.lost;
+        let failed = self.failed & bit != 0;
+        self.failed &= !bit;
         match self.slots.get_mut(index(tag)) {
             Some(slot) => Completion {
                 ticket: Ticket { tag, serial: slot.serial },
-                result: slot.outcome,
+                result: if failed { Err(slot.error) } else { Ok(()) },
                 buffer: if lost { None } else { slot.buffer.take() },
             },
             None => Completion { ticket: Ticket { tag, serial: 0 }, result: Err(CommandError::Reset), buffer: None },
@@ -168,7 +200,7 @@ impl<P: DmaPool> Slots<P> {
         let mut over = None;
         for tag in tags(self.in_flight) {
             let Some(slot) = self.slots.get(index(tag)) else { continue };
-            let end = slot.started.saturating_add(if slot.flush { limits.flush } else { limits.io });
+            let end = slot.started.saturating_add(self.limit(tag, limits));
             if end <= now {
                 over = Some((tag, Duration::from_nanos(now.saturating_sub(slot.started))));
             }
@@ -184,8 +216,13 @@ impl<P: DmaPool> Slots<P> {
         self.in_flight &= !bit;
         self.lost |= bit;
         self.finished |= bit;
-        if let Some(slot) = self.slots.get_mut(index(tag)) {
-            slot.outcome = Err(error);
+        self.fail(tag, error);
+    }
+
+    /// Gives up every command in flight.
+    pub(crate) fn lose_all(&mut self, error: CommandError) {
+        for tag in tags(self.in_flight) {
+            self.lose(tag, error);
         }
     }
 
@@ -193,9 +230,7 @@ impl<P: DmaPool> Slots<P> {
     /// lost and told of is free again.
     pub(crate) fn reset(&mut self) {
         for tag in tags(self.in_flight) {
-            if let Some(slot) = self.slots.get_mut(index(tag)) {
-                slot.outcome = Err(CommandError::Reset);
-            }
+            self.fail(tag, CommandError::Reset);
         }
         for tag in tags(self.lost & !self.finished) {
             if let Some(slot) = self.slots.get_mut(index(tag)) {

@@ -2,14 +2,29 @@
 //!
 //! Device memory is only reached through raw pointers and by accesses that the compiler may neither repeat nor invent. The
 //! sizes of queue entries go as aligned words, straight from and to registers; all else goes through [`bulk`].
+//!
+//! The words of an entry are written out one by one: a loop stays a loop when one compiles for size, and then the entry is
+//! built in memory first.
 
 /// Bytes that one round of the block loops moves.
 const BLOCK: usize = 64;
 
+/// The most 64-bit words that go one by one: those of a submission entry.
+const WORDS: usize = 8;
+
 /// Whether `size` bytes go as 64-bit words: the sizes of completion entries, PRP entries and commands.
 #[inline(always)]
 fn is_entry(size: usize) -> bool {
-    matches!(size, 8 | 16 | 32 | 64 | 128)
+    size.is_multiple_of(8) && size <= 8 * WORDS
+}
+
+/// Does it for each word of `size` bytes, at most [`WORDS`].
+#[inline(always)]
+fn each_word(size: usize, mut copy: impl FnMut(usize)) {
+    macro_rules! words {
+        ($($word:literal)*) => { $(if size > 8 * $word { copy($word) })* };
+    }
+    words!(0 1 2 3 4 5 6 7);
 }
 
 /// Copies `bytes` to device memory.
@@ -20,13 +35,13 @@ fn is_entry(size: usize) -> bool {
 pub(super) unsafe fn store(to: *mut u8, bytes: &[u8]) {
     let from = bytes.as_ptr();
     if is_entry(bytes.len()) && to.cast::<u64>().is_aligned() && from.cast::<u64>().is_aligned() {
-        for word in 0..bytes.len() / 8 {
+        each_word(bytes.len(), |word| {
             let (source, target) = (from.cast::<u64>().wrapping_add(word), to.cast::<u64>().wrapping_add(word));
             // SAFETY: the word lies in `bytes`, and is aligned.
             let value = unsafe { source.read() };
             // SAFETY: as many bytes may be written at `to`, which is aligned.
             unsafe { target.write_volatile(value) };
-        }
+        });
     } else if let Ok(bytes) = <[u8; 4]>::try_from(bytes)
         && to.cast::<u32>().is_aligned()
     {
@@ -46,13 +61,13 @@ pub(super) unsafe fn store(to: *mut u8, bytes: &[u8]) {
 pub(super) unsafe fn load(bytes: &mut [u8], from: *const u8) {
     let to = bytes.as_mut_ptr();
     if is_entry(bytes.len()) && from.cast::<u64>().is_aligned() && to.cast::<u64>().is_aligned() {
-        for word in 0..bytes.len() / 8 {
+        each_word(bytes.len(), |word| {
             let (source, target) = (from.cast::<u64>().wrapping_add(word), to.cast::<u64>().wrapping_add(word));
             // SAFETY: as many bytes may be read at `from`, which is aligned.
             let value = unsafe { source.read_volatile() };
             // SAFETY: the word lies in `bytes`, and is aligned.
             unsafe { target.write(value) };
-        }
+        });
     } else if let Ok(bytes) = <&mut [u8; 4]>::try_from(&mut *bytes)
         && from.cast::<u32>().is_aligned()
     {

@@ -122,7 +122,7 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_word(&self, address: u64) -> u32 {
         match self.place(address, 4).map(|place| place.cast::<u32>().cast_const()) {
             Some(from) if from.is_aligned() => {
@@ -134,7 +134,7 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn publish(&self) {
         match self.coherency {
             Coherency::Coherent => barrier::publish(),
@@ -143,7 +143,7 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn observe(&self) {
         barrier::observe();
     }
@@ -151,7 +151,7 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
 
 impl<const WORDS: usize> PhysicalPool<WORDS> {
     /// Sends what was written to the point of coherency, where the device does not see the caches.
-    #[inline]
+    #[inline(always)]
     fn clean(&self, address: usize, size: usize) {
         if self.coherency == Coherency::Maintained {
             maintenance::clean(address, size);
@@ -159,7 +159,7 @@ impl<const WORDS: usize> PhysicalPool<WORDS> {
     }
 
     /// Makes the next read fetch from memory, where the device does not see the caches.
-    #[inline]
+    #[inline(always)]
     fn refetch(&self, address: usize, size: usize) {
         if self.coherency == Coherency::Maintained {
             maintenance::clean_and_invalidate(address, size);

@@ -102,3 +102,31 @@ fn a_long_wait_looks_rarely_and_sees_what_comes_within_a_sixteenth_of_the_wait()
         assert!(looks < 130, "{looks} looks for {ready} ns");
     }
 }
+
+#[test]
+fn pauses_begin_with_one_relax_and_exceed_a_sixteenth_of_the_wait_by_no_more() {
+    let clock = Stepped::default();
+    let mut pause = Pause::default();
+    let mut looks = 0;
+    while clock.now.get() < 60_000_000_000 {
+        let before = clock.now.get();
+        assert_eq!(pause.is_long(), before >= 16_000);
+        pause.pass(&clock);
+        let length = clock.now.get() - before;
+        assert!(length <= 1000 + before / 16, "{length} ns after {before} ns");
+        looks += 1;
+    }
+    assert!((500..1500).contains(&looks), "{looks} looks in a minute");
+}
+
+#[test]
+fn a_pause_ends_early_when_it_has_no_use_any_more() {
+    let clock = Stepped::default();
+    let mut pause = Pause::default();
+    while clock.now.get() < 1_000_000 {
+        pause.pass(&clock);
+    }
+    let before = clock.now.get();
+    pause.pass_while(&clock, || clock.now.get() < before + 5000);
+    assert_eq!(clock.now.get(), before + 5000);
+}

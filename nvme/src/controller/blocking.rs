@@ -1,6 +1,6 @@
 //! Calls that wait, built from submit and poll.
 
-use hal::{Clock, Platform};
+use hal::{Pause, Platform};
 
 use super::Controller;
 use crate::buffer::Buffer;
@@ -98,25 +98,23 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// Submits, waiting for a free tag if need be, and awaits the end.
     fn complete(&mut self, request: Request<P::Pool>) -> Result<Completion<P::Pool>, BlockError> {
         let Request { namespace, operation, mut buffer } = request;
+        let mut pause = Pause::default();
         let ticket = loop {
             match self.submit(Request { namespace, operation, buffer }) {
                 Ok(ticket) => break ticket,
                 Err(refused) if refused.error == SubmitError::Busy && self.slots.in_flight() != 0 => {
                     buffer = refused.buffer;
-                    self.reap();
-                    self.clock.relax();
+                    self.look(&mut pause);
                 }
                 Err(refused) => return Err(refused.error.into()),
             }
         };
+        let mut pause = Pause::default();
         loop {
             if let Some(completion) = self.slots.take(ticket) {
                 return Ok(completion);
             }
-            self.reap();
-            if !self.slots.any_finished() {
-                self.clock.relax();
-            }
+            self.look(&mut pause);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use hal::{DmaError, DmaPool, Platform, poll_until};
+use hal::{Clock, DmaError, DmaPool, Platform, poll_until};
 use tock_registers::interfaces::{Readable, Writeable};
 use tock_registers::{LocalRegisterCopy, fields::FieldValue};
 
@@ -120,6 +120,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             fault: None,
             looks: 0,
             suspected: false,
+            status_due: 0,
             counters: Counters::default(),
         })
     }
@@ -128,6 +129,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.disable()?;
         self.configure()?;
         (self.fault, self.admin_lost) = (None, false);
+        self.status_due = self.clock.now().after(super::io::STATUS_PERIOD).as_nanos();
         observe(Stage::Identify);
         self.identify_controller()?;
         observe(Stage::IoQueues);

@@ -1,6 +1,8 @@
 //! Reads, writes and flushes: submitted, then polled for.
 
-use hal::{Clock, Instant, Platform};
+use core::time::Duration;
+
+use hal::{Clock, Instant, Pause, Platform};
 use tock_registers::interfaces::Readable;
 
 use super::Controller;
@@ -17,6 +19,12 @@ use crate::transport::{Queue, Transport};
 /// Looks at the queue, whether they find something or not, after which the clock is read: reading it for each would cost
 /// more than the look itself.
 const LOOKS: u8 = 16;
+/// How often the status register is looked at while commands are in flight, so that the end of a controller that died is
+/// known long before its commands time out. One more access beside some ten thousands.
+pub(super) const STATUS_PERIOD: Duration = Duration::from_millis(100);
+/// For so many commands in flight, one more `relax` goes between two looks of a wait: ends then come in batches that share
+/// one write of the head. What that adds to a command's latency is small beside what the queue's depth adds.
+const GATHER: u32 = 8;
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// Sends a command. Its end comes from [`Controller::poll`].
@@ -24,10 +32,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// # Errors
     /// [`Refused`] with the buffer; nothing was sent. [`SubmitError::Busy`] passes once a command has ended and was
     /// polled.
-    #[inline]
     pub fn submit(&mut self, request: Request<P::Pool>) -> Result<Ticket, Refused<P::Pool>> {
         match self.check(&request) {
-            Ok((tag, entry)) => Ok(self.send(tag, entry, request.buffer)),
+            Ok((tag, prps)) => Ok(self.send(tag, prps, request)),
             Err(error) => Err(Refused { error, buffer: request.buffer }),
         }
     }
@@ -35,7 +42,6 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// The next end of a command, if there is one. Never waits.
     ///
     /// A command that timed out is told of once, and the controller takes no more from then on.
-    #[inline]
     pub fn poll(&mut self) -> Option<Completion<P::Pool>> {
         if !self.slots.any_finished() {
             self.reap();
@@ -45,47 +51,45 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     /// Awaits the next end of a command; nothing if no command is in flight. Every wait ends, since commands time out.
     pub fn wait(&mut self) -> Option<Completion<P::Pool>> {
-        loop {
-            if let Some(completion) = self.poll() {
-                return Some(completion);
-            }
-            if self.slots.in_flight() == 0 {
-                return None;
-            }
-            self.clock.relax();
+        let mut pause = Pause::default();
+        while !self.slots.any_finished() && self.slots.in_flight() != 0 {
+            self.look(&mut pause);
         }
+        self.slots.next()
     }
 
-    /// Decides whether a request may be sent, and builds its entry.
-    #[inline]
-    fn check(&self, request: &Request<P::Pool>) -> Result<(u32, SubmissionEntry), SubmitError> {
+    /// Looks once, as part of a wait: lets a pause pass if there was nothing.
+    #[inline(always)]
+    pub(super) fn look(&mut self, pause: &mut Pause) {
+        if self.reap() || pause.is_long() && self.watch() {
+            return;
+        }
+        for _ in 0..self.slots.in_flight() / GATHER {
+            self.clock.relax();
+        }
+        pause.pass(&self.clock);
+    }
+
+    /// Decides whether a request may be sent; gives the tag for it, and names its memory.
+    #[inline(always)]
+    fn check(&self, request: &Request<P::Pool>) -> Result<(u32, Prps), SubmitError> {
         if let Some(fault) = self.fault {
             return Err(SubmitError::Dead(fault));
         }
         let namespace = self.namespace(request.namespace);
         let namespace = namespace.ok_or(SubmitError::UnknownNamespace { namespace: request.namespace })?;
         let tag = self.slots.peek().ok_or(SubmitError::Busy)?;
-        let entry = match request.operation {
-            Operation::Read { lba, count } => {
-                let prps = self.data(namespace, lba, count, request.buffer.as_ref(), tag)?;
-                transfer(nvm::READ, namespace, lba, count, prps)
-            }
-            Operation::Write { lba, count } => {
-                if !namespace.may_write(lba, u64::from(count)) {
-                    return Err(SubmitError::ReadOnly);
-                }
-                let prps = self.data(namespace, lba, count, request.buffer.as_ref(), tag)?;
-                transfer(nvm::WRITE, namespace, lba, count, prps)
-            }
-            Operation::Flush => {
-                SubmissionEntry { opcode: nvm::FLUSH, namespace: namespace.id, ..SubmissionEntry::default() }
-            }
+        let (lba, count) = match request.operation {
+            Operation::Read { lba, count } => (lba, count),
+            Operation::Write { lba, count } if namespace.may_write(lba, u64::from(count)) => (lba, count),
+            Operation::Write { .. } => return Err(SubmitError::ReadOnly),
+            Operation::Flush => return Ok((tag, Prps { first: 0, second: 0 })),
         };
-        Ok((tag, entry))
+        Ok((tag, self.data(namespace, lba, count, request.buffer.as_ref(), tag)?))
     }
 
     /// Checks blocks and buffer against each other and describes the memory.
-    #[inline]
+    #[inline(always)]
     fn data(
         &self,
         namespace: &Namespace,
@@ -118,26 +122,45 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         })
     }
 
-    #[inline]
-    fn send(&mut self, tag: u32, entry: SubmissionEntry, buffer: Option<Buffer<P::Pool>>) -> Ticket {
-        let flush = entry.opcode == nvm::FLUSH;
+    #[inline(always)]
+    fn send(&mut self, tag: u32, prps: Prps, request: Request<P::Pool>) -> Ticket {
+        let Request { namespace, operation, buffer } = request;
         // A flush moves no data, so whatever came with it is not lent to the device; it comes back all the same.
-        let ticket = self.slots.begin(tag, buffer, flush);
-        match entry.opcode {
-            nvm::READ => self.counters.reads += 1,
-            nvm::WRITE => self.counters.writes += 1,
-            // How long flushes take is worth a look at the clock.
-            _ => self.slots.start(tag, self.clock.now().as_nanos(), self.limits),
-        }
+        let ticket = self.slots.begin(tag, buffer, operation == Operation::Flush);
+        // The number of blocks is zero-based.
+        let (opcode, lba, last) = match operation {
+            Operation::Read { lba, count } => {
+                self.counters.reads += 1;
+                (nvm::READ, lba, count - 1)
+            }
+            Operation::Write { lba, count } => {
+                self.counters.writes += 1;
+                (nvm::WRITE, lba, count - 1)
+            }
+            Operation::Flush => {
+                // How long flushes take is worth a look at the clock.
+                self.slots.start(tag, self.clock.now().as_nanos(), self.limits);
+                (nvm::FLUSH, 0, 0)
+            }
+        };
+        let entry = SubmissionEntry {
+            opcode,
+            namespace,
+            prp1: prps.first,
+            prp2: prps.second,
+            dwords: [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, last, 0, 0, 0],
+            ..SubmissionEntry::default()
+        };
         self.transport.submit(&self.window, Queue::Io, tag, entry);
         ticket
     }
 
-    /// Consumes what the controller completed; now and then looks whether a wait is over.
-    pub(super) fn reap(&mut self) {
+    /// Consumes what the controller completed, and tells whether there was something; now and then looks whether a wait is
+    /// over.
+    pub(super) fn reap(&mut self) -> bool {
         let outstanding = self.slots.outstanding();
         if outstanding == 0 {
-            return;
+            return false;
         }
         let (slots, counters, clock) = (&mut self.slots, &mut self.counters, &self.clock);
         let batch = self.transport.reap(&self.window, Queue::Io, outstanding, |retired| {
@@ -155,43 +178,40 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         if self.looks.is_multiple_of(LOOKS) {
             self.watch();
         }
+        batch.entries != 0
     }
 
     /// Gives up on commands whose wait is over, if they still are in flight when this is called the next time: the looks
-    /// between are the last ones. A host that was held up must not call late what did arrive.
+    /// between are the last ones. A host that was held up must not call late what did arrive. Gives up on all of them if the
+    /// controller is dead. Tells whether it gave up on any.
     #[cold]
     #[inline(never)]
-    fn watch(&mut self) {
-        let now = self.clock.now().as_nanos();
-        let over = self.slots.expired(now, self.limits);
+    fn watch(&mut self) -> bool {
+        let now = self.clock.now();
+        let over = self.slots.expired(now.as_nanos(), self.limits);
         let suspected = core::mem::replace(&mut self.suspected, over.is_some());
-        let Some((tag, waited)) = over.filter(|_| suspected) else { return };
+        let over = over.filter(|_| suspected);
+        if self.slots.in_flight() == 0 || over.is_none() && now.as_nanos() < self.status_due {
+            return false;
+        }
+        self.status_due = now.after(STATUS_PERIOD).as_nanos();
         let status = registers::STATUS.of(&self.window).extract();
-        let fault = if status.get() == registers::ALL_ONES {
-            Fault::Gone
-        } else if status.is_set(CSTS::CFS) {
-            Fault::Fatal { status: status.get() }
+        let dead = if status.get() == registers::ALL_ONES {
+            Some(Fault::Gone)
         } else {
-            Fault::TimedOut { tag, waited }
+            status.is_set(CSTS::CFS).then_some(Fault::Fatal { status: status.get() })
         };
+        let late = over.map(|(tag, waited)| Fault::TimedOut { tag, waited });
+        let Some(fault) = dead.or(late) else { return false };
         hal::error!("{}", hal::log::Shown(&fault));
         self.fault.get_or_insert(fault);
-        while let Some((tag, waited)) = self.slots.expired(now, self.limits) {
+        if dead.is_some() {
+            self.slots.lose_all(CommandError::Failed(fault));
+        }
+        while let Some((tag, waited)) = self.slots.expired(now.as_nanos(), self.limits) {
             self.counters.time_outs += 1;
             self.slots.lose(tag, CommandError::TimedOut { tag, waited });
         }
-    }
-}
-
-#[inline]
-fn transfer(opcode: u8, namespace: &Namespace, lba: u64, count: u32, prps: Prps) -> SubmissionEntry {
-    SubmissionEntry {
-        opcode,
-        namespace: namespace.id,
-        prp1: prps.first,
-        prp2: prps.second,
-        // The number of blocks is zero-based.
-        dwords: [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, count - 1, 0, 0, 0],
-        ..SubmissionEntry::default()
+        true
     }
 }

@@ -1,6 +1,6 @@
 //! Taking a controller down, in the order that every firmware accepts.
 
-use hal::{Clock, Platform};
+use hal::{Pause, Platform};
 use tock_registers::interfaces::{Readable, Writeable};
 
 use super::{Controller, Parts};
@@ -69,9 +69,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     /// Awaits the commands in flight; each has its own limit.
     fn drain(&mut self) -> Result<(), Error> {
+        let mut pause = Pause::default();
         while self.slots.in_flight() != 0 && self.fault.is_none() {
-            self.reap();
-            self.clock.relax();
+            self.look(&mut pause);
         }
         match self.fault {
             Some(fault) => Err(Error::Fault { step: Step::Drain, fault }),

@@ -88,7 +88,7 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, window: &P::Window, queue: Queue, tag: u32, entry: SubmissionEntry) {
         let (linear, doorbell) = match queue {
             Queue::Admin => (&self.admin, &spec::ADMIN.doorbell),
@@ -99,7 +99,7 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
         doorbell.of(window).set(tag);
     }
 
-    #[inline]
+    #[inline(always)]
     fn reap(&mut self, window: &P::Window, queue: Queue, outstanding: u64, retire: impl FnMut(Retired)) -> Batch {
         match queue {
             Queue::Admin => self.admin.reap((window, &self.pool, &spec::ADMIN), outstanding, true, retire),

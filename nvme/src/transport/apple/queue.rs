@@ -67,7 +67,7 @@ impl<P: DmaPool> LinearQueue<P> {
     }
 
     /// Writes block and entry of a command. Every command has a block, with data or without.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&self, tag: u32, mut entry: SubmissionEntry) {
         // Generation bits in the identifier make the coprocessor panic, so it is the tag and nothing else.
         let identifier = (tag & 0x3f) as u8;
@@ -89,7 +89,7 @@ impl<P: DmaPool> LinearQueue<P> {
     /// The last word of the next completion entry, if the controller has written it.
     ///
     /// Identifier, phase and status are one word, so nothing of an entry is read apart from its phase.
-    #[inline]
+    #[inline(always)]
     fn next(&self) -> Option<u32> {
         let entry = usize::from(self.head) * COMPLETION_ENTRY;
         let word = self.completion.read_word(entry + COMPLETION_STATUS_WORD);
@@ -97,7 +97,7 @@ impl<P: DmaPool> LinearQueue<P> {
     }
 
     /// Consumes every completion that waits. To find nothing is the common case while one polls, and costs little.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reap<M: Mmio>(
         &mut self,
         bus: (&M, &P, &Doorbells),

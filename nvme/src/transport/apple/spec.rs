@@ -87,7 +87,8 @@ pub const FROM_DEVICE: u8 = 1 << 0;
 /// Direction flag: the device may read memory.
 pub const TO_DEVICE: u8 = 1 << 1;
 
-/// The first half of a translation control block. The second half belongs to encryption and stays zero.
+/// The start of a translation control block, up to what a command says of itself. The rest belongs to encryption, and stays
+/// zero as the array was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct TranslationControlBlock {
@@ -107,13 +108,9 @@ pub struct TranslationControlBlock {
     pub prp1: u64,
     /// The same as in the submission entry.
     pub prp2: u64,
-    /// Zero.
-    pub unknown_tail: [u64; 2],
-    /// Initial vector of encryption; zero.
-    pub vector: u64,
 }
 
-const _: () = assert!(size_of::<TranslationControlBlock>() == TCB / 2);
+const _: () = assert!(size_of::<TranslationControlBlock>() == 0x28);
 
 /// The least that a command's opcode needs. Linux sets exactly one flag by the opcode's direction bit, for commands without
 /// data too.

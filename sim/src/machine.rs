@@ -230,6 +230,11 @@ impl Machine {
         self.uart.output()
     }
 
+    /// The watchdog unit that reset the machine, and when, in nanoseconds: what the report says, without the rest of it.
+    pub fn watchdog(&self) -> Option<(u8, u64)> {
+        self.watchdog.fired()
+    }
+
     /// Types bytes in at the console.
     pub fn type_in(&mut self, bytes: &[u8]) {
         self.uart.type_in(bytes);

@@ -70,6 +70,8 @@ impl Uart {
 pub(crate) struct Console {
     uart: Uart,
     window: PhysicalWindow,
+    /// Whether the text so far ends inside a line.
+    inside_line: bool,
 }
 
 static CONSOLE: Mutex<Option<Console>> = Mutex::new(None);
@@ -97,13 +99,14 @@ impl Console {
         }
     }
 
-    fn text(&self, text: &str) {
+    fn text(&mut self, text: &str) {
         for &byte in text.as_bytes() {
             if byte == b'\n' {
                 // A terminal on a serial line moves down and not back on a line feed alone.
                 self.byte(b'\r');
             }
             self.byte(byte);
+            self.inside_line = byte != b'\n';
         }
     }
 
@@ -116,7 +119,7 @@ impl Console {
 
 /// Makes this UART the console.
 pub(crate) fn install(uart: Uart, window: PhysicalWindow) {
-    *lock() = Some(Console { uart, window });
+    *lock() = Some(Console { uart, window, inside_line: false });
 }
 
 fn lock() -> MutexGuard<'static, Option<Console>> {
@@ -140,7 +143,7 @@ pub(crate) fn forced() -> Output {
 
 impl Write for Output {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if let Some(console) = lock().as_ref() {
+        if let Some(console) = lock().as_mut() {
             console.text(text);
         }
         Ok(())
@@ -165,6 +168,15 @@ pub(crate) fn drain() {
     if let Some(console) = lock().as_ref() {
         let layout = console.uart.layout();
         console.wait(layout.sent, layout.sent_level);
+    }
+}
+
+/// Ends the line that was begun, if one was: what comes next is to be read at the start of a line.
+pub(crate) fn end_line() {
+    if let Some(console) = lock().as_mut()
+        && console.inside_line
+    {
+        console.text("\n");
     }
 }
 

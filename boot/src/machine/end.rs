@@ -44,12 +44,14 @@ pub(crate) fn install(off: Off) {
 
 /// Ends the run well.
 pub(crate) fn success() -> ! {
+    console::end_line();
     let _ = writeln!(console::Output, "anvil: success");
     turn_off()
 }
 
 /// Ends the run with its reason.
 pub(crate) fn failure(reason: &dyn Display) -> ! {
+    console::end_line();
     let _ = writeln!(console::Output, "anvil: failure: {reason}");
     turn_off()
 }

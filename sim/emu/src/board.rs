@@ -102,8 +102,6 @@ pub(crate) struct Board {
     pub(crate) absent: BTreeMap<u64, Touched>,
     console: Console,
     trace: Option<Trace>,
-    /// Whether the image has let a watchdog reset the machine.
-    watched: bool,
     /// Bytes of the machine's console output that were passed on.
     heard: usize,
     windows: Vec<Window>,
@@ -130,7 +128,6 @@ impl Board {
             absent: BTreeMap::new(),
             console,
             trace,
-            watched: false,
             heard: 0,
             windows,
         }
@@ -144,10 +141,8 @@ impl Board {
     /// Brings the devices up to the present, with that many instructions done.
     pub(crate) fn catch_up(&mut self, memory: &mut dyn PhysicalMemory, instructions: u64) {
         let now = self.clock.nanoseconds(instructions);
-        let due = self.machine.next_event().is_some_and(|time| time <= now);
         self.machine.advance_to(memory, now);
-        // A watchdog bites in an event only; the report that tells of it is too large to be made at each.
-        if due && self.watched && self.machine.report().watchdog.is_some() {
+        if self.machine.watchdog().is_some() {
             self.pause.get_or_insert(Pause::Over(Over::Reset));
         }
     }
@@ -213,8 +208,6 @@ impl Board {
         };
         // Recorded first, as hardware's tracers do: what the write sets off comes after it.
         self.record(Access { write: true, size, block: window.name, offset: address - window.base, value });
-        // Control registers are at 0x0c, 0x1c and 0x2c; bit 2 enables the reset (`soc.md` section 3).
-        self.watched |= window.name == "wdt" && (address - window.base) & 0xf == 0xc && value & 1 << 2 != 0;
         self.machine.write(memory, address, u8::try_from(size).ok()?, value).ok()?;
         self.listen(done);
         Some(())

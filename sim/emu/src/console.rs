@@ -1,11 +1,12 @@
 //! What the image prints: passed on as it comes, and read for the few lines that the emulator understands.
 //!
 //! * `anvil: success` and `anvil: failure: ONE LINE` are the image's own verdict.
-//! * `stage: NAME` anywhere in a line marks the end of a stage of the bring-up.
-//! * `mark: NAME` anywhere in a line asks for a snapshot of the run's counters, so that a bench in the image can be
-//!   measured from mark to mark without a device for it.
+//! * `stage: NAME` marks the end of a stage of the bring-up.
+//! * `mark: NAME` asks for a snapshot of the run's counters, so that a bench in the image can be measured from mark to
+//!   mark without a device for it.
 //!
-//! Each takes its time from the line's newline.
+//! Each counts at the start of a line only, the last two also behind its time (`[    0.001234] `): what a disk has the
+//! image print, such as the name of a partition, comes later in a line. Each takes its time from the line's newline.
 
 use std::io::{self, Write};
 
@@ -33,11 +34,14 @@ pub(crate) enum Remark {
 pub(crate) struct Console {
     sink: Box<dyn Write>,
     line: Vec<u8>,
+    /// Whether log frames stand between and within lines: a NUL, the frame without any, a NUL.
+    frames: bool,
+    in_frame: bool,
 }
 
 impl Console {
-    pub(crate) fn new(sink: Box<dyn Write>) -> Self {
-        Self { sink, line: Vec::new() }
+    pub(crate) fn new(sink: Box<dyn Write>, frames: bool) -> Self {
+        Self { sink, line: Vec::new(), frames, in_frame: false }
     }
 
     /// Passes bytes on; calls `remark` for each line that means something.
@@ -47,7 +51,11 @@ impl Console {
     pub(crate) fn print(&mut self, bytes: &[u8], mut remark: impl FnMut(Remark)) -> io::Result<()> {
         self.sink.write_all(bytes)?;
         for &byte in bytes {
-            if byte == b'\n' {
+            if self.frames && byte == 0 {
+                self.in_frame = !self.in_frame;
+            } else if self.in_frame {
+                // A frame may hold a newline, and whatever text was logged.
+            } else if byte == b'\n' {
                 if let Some(found) = read(&String::from_utf8_lossy(&self.line)) {
                     remark(found);
                 }
@@ -68,16 +76,14 @@ impl Console {
 
 fn read(line: &str) -> Option<Remark> {
     let line = line.trim_end_matches(['\r', ' ']);
-    if let Some((_, reason)) = line.split_once("anvil: failure: ") {
+    if let Some(reason) = line.strip_prefix("anvil: failure: ") {
         return Some(Remark::Verdict(Verdict::Failure(reason.into())));
     }
-    if line.ends_with("anvil: success") {
+    if line == "anvil: success" {
         return Some(Remark::Verdict(Verdict::Success));
     }
-    let named = |key: &str| {
-        let (_, rest) = line.split_once(key)?;
-        rest.split_whitespace().next().map(String::from)
-    };
+    let plain = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map_or(line, |(_, rest)| rest);
+    let named = |key: &str| plain.strip_prefix(key)?.split_whitespace().next().map(String::from);
     named("stage: ").map(Remark::Stage).or_else(|| named("mark: ").map(Remark::Mark))
 }
 
@@ -86,23 +92,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_that_mean_something_are_read_wherever_they_stand() {
+    fn the_lines_that_mean_something_are_read_at_the_start_of_a_line() {
         assert_eq!(read("[    0.001234] stage: rtkit-hello (812 us)\r"), Some(Remark::Stage("rtkit-hello".into())));
         assert_eq!(read("mark: read-4k-begin"), Some(Remark::Mark("read-4k-begin".into())));
-        assert_eq!(read("[ 1.0] anvil: success"), Some(Remark::Verdict(Verdict::Success)));
+        assert_eq!(read("anvil: success\r"), Some(Remark::Verdict(Verdict::Success)));
         let failure = Verdict::Failure("sart: no free entry".into());
         assert_eq!(read("anvil: failure: sart: no free entry"), Some(Remark::Verdict(failure)));
-        assert_eq!(read("a stage without a name: stage: "), None);
+        assert_eq!(read("stage: "), None);
+    }
+
+    #[test]
+    fn what_a_disk_has_printed_further_on_in_a_line_means_nothing() {
+        for line in [
+            "   1    34    99  anvil: success",
+            "00001000  61 6e 76 69 6c  |anvil: failure: no|",
+            "[    1.0] anvil: success",
+            "anvil: success and more",
+            " anvil: success",
+            "name: mark: a",
+            "\"[ 1.0] stage: sart\"",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
     }
 
     #[test]
     fn a_line_in_pieces_and_an_endless_one_are_both_taken() {
-        let mut console = Console::new(Box::new(io::sink()));
+        let mut console = Console::new(Box::new(io::sink()), false);
         let mut seen = Vec::new();
         console.print(b"mark", |found| seen.push(found)).unwrap();
         console.print(b": a\nmark: b\n", |found| seen.push(found)).unwrap();
         console.print(&vec![b'x'; 3 * LINE], |found| seen.push(found)).unwrap();
         assert_eq!(seen, [Remark::Mark("a".into()), Remark::Mark("b".into())]);
         assert_eq!(console.line.len(), LINE);
+    }
+    #[test]
+    fn log_frames_are_no_part_of_a_line_and_their_text_means_nothing() {
+        let mut console = Console::new(Box::new(io::sink()), true);
+        let mut seen = Vec::new();
+        console.print(b"\0\nanvil: success\n\0mark: \0frame\0a\n", |found| seen.push(found)).unwrap();
+        assert_eq!(seen, [Remark::Mark("a".into())]);
     }
 }

@@ -50,7 +50,7 @@ pub struct Options {
     /// Write every register access there
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// How the image logs: the console's bytes pass through in both cases
+    /// How the image logs; the console's bytes pass through in both cases, but frames are no lines
     #[arg(long, value_enum, default_value_t = Log::Text)]
     pub log: Log,
     /// RAM in bytes, or with a suffix K, M or G

@@ -8,7 +8,7 @@ use sim::nvme::store::{Access, FileStore};
 use sim::{AnsState, Fault, MachineConfig};
 
 use crate::image::Image;
-use crate::options::{Ans, Argument, Options};
+use crate::options::{Ans, Argument, Log, Options};
 use crate::run::{IMAGE_ADDRESS, Setup, TREE_ADDRESS};
 use crate::tree::Wishes;
 use crate::{boot_args, keyboard, tree};
@@ -54,6 +54,7 @@ pub fn prepare(options: &Options) -> Result<Setup, String> {
         input,
         typed: options.interactive.then(keyboard::listen),
         console: Box::new(io::stdout()),
+        frames: options.log == Log::Defmt,
         trace,
     })
 }
@@ -79,8 +80,9 @@ fn handover(options: &Options, image: &Image) -> Result<Vec<u8>, String> {
     let generated = options.tree.as_os_str() == "fdt";
     match (options.x0, generated) {
         (Argument::Fdt, true) => Ok(tree::generate(options.ram, &wishes)),
-        (Argument::Fdt, false) => tree::adopt(&read("tree", &options.tree)?, &wishes)
-            .map_err(|error| format!("tree {}: {error}", options.tree.display())),
+        (Argument::Fdt, false) => tree::adopt(read("tree", &options.tree)?, options.ram, &wishes).map_err(|error| {
+            format!("tree {}: {error}; --cmd, --rw and --interactive add to a tree", options.tree.display())
+        }),
         (Argument::BootArgs, true) => Err("--x0 boot_args needs an Apple tree: give its file with --tree".into()),
         (Argument::BootArgs, false) if !options.cmd.is_empty() => {
             Err("--cmd travels in a flattened tree, which --x0 boot_args does not have".into())

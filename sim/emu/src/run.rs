@@ -42,6 +42,8 @@ pub struct Setup {
     pub typed: Option<Receiver<Vec<u8>>>,
     /// Where the console's bytes go.
     pub console: Box<dyn Write>,
+    /// Whether the image logs in defmt frames between the console's lines.
+    pub frames: bool,
     /// Where the register trace goes.
     pub trace: Option<Box<dyn Write>>,
 }
@@ -124,7 +126,8 @@ pub fn run(setup: Setup) -> Result<Run, String> {
     }
     let mut machine = Machine::new(setup.machine);
     machine.type_in(&setup.input);
-    let mut board = Board::new(machine, setup.ram, Console::new(setup.console), setup.trace.map(Trace::new));
+    let console = Console::new(setup.console, setup.frames);
+    let mut board = Board::new(machine, setup.ram, console, setup.trace.map(Trace::new));
     board.limit_ns = setup.limit_ns;
     board.limit_instructions = setup.limit_instructions;
     board.listen_to(setup.typed);

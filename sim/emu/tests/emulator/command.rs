@@ -93,7 +93,7 @@ fn every_mistake_on_the_command_line_is_one_line_that_names_it_and_exit_code_2()
         (&["--disk", &odd], "5000 bytes"),
         (&["--disk", directory], "not a file"),
         (&["--tree", missing], "tree"),
-        (&["--tree", &odd], "no flattened device tree"),
+        (&["--tree", &odd, "--rw"], "no flattened device tree"),
         (&["--input", missing], "input"),
         (&["--fault", "nonsense"], "unknown fault"),
         (&["--fault", "versions=1"], "versions=MIN:MAX"),

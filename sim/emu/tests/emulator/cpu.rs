@@ -13,7 +13,7 @@ fn a_64_bit_store_arrives_as_one_access_and_two_32_bit_stores_as_two() {
         .store64(31, 0, 0x808)
         .store32(1, 0, 0x800)
         .store32(31, 0, 0x804)
-        .print("anvil: success\n")
+        .print("\nanvil: success\n")
         .power_off();
     let trace = run(&program).trace;
     let mailbox: Vec<_> = trace.lines().filter(|line| line.contains("mbox")).collect();
@@ -30,7 +30,8 @@ fn a_64_bit_store_arrives_as_one_access_and_two_32_bit_stores_as_two() {
 
 #[test]
 fn a_64_bit_load_is_one_access_and_gives_both_halves() {
-    let program = Program::new().power_ans().set(0, NVME).load64(1, 0, 0).send(1).print("anvil: success\n").power_off();
+    let program =
+        Program::new().power_ans().set(0, NVME).load64(1, 0, 0).send(1).print("\nanvil: success\n").power_off();
     let seen = run(&program);
     let expected = format!("R8 nvme+00000 {:016x}", seen.sent(0));
     assert_eq!(seen.trace.lines().filter(|line| **line == expected).count(), 1, "{}", seen.trace);
@@ -48,7 +49,7 @@ fn wfe_sleeps_exactly_to_the_next_event_of_the_stream() {
     for register in 1..5 {
         program = program.send(register);
     }
-    let seen = run(&program.print("anvil: success\n").power_off());
+    let seen = run(&program.print("\nanvil: success\n").power_off());
     let counts: Vec<_> = (0..4).map(|index| seen.sent(index)).collect();
     assert_eq!(counts, [128, 384, 640, 896]);
 }
@@ -63,7 +64,7 @@ fn the_counter_moves_with_instructions_and_is_the_same_in_every_run() {
         .word(READ_CNTVCT | 2)
         .send(1)
         .send(2)
-        .print("anvil: success\n")
+        .print("\nanvil: success\n")
         .power_off();
     let (first, second) = (run(&program), run(&program));
     assert_eq!(first.sent(1) - first.sent(0), 400);
@@ -81,7 +82,7 @@ fn with_vectors(body: Program) -> Program {
             .send(1)
             .send(2)
             .send(3)
-            .print("anvil: failure: abort\n")
+            .print("\nanvil: failure: abort\n")
             .power_off()
     };
     // The table is 2 KiB and aligned to its size; the image is at 8 MiB into RAM. Only one entry is filled, and its
@@ -142,7 +143,7 @@ fn an_exception_without_vectors_is_a_crash_that_says_where() {
 #[test]
 fn the_return_from_an_exception_goes_on_behind_it() {
     // The vector skips the instruction that failed.
-    let body = Program::new().set(6, 7).word(0x0000_0000).send(6).print("anvil: success\n").power_off();
+    let body = Program::new().set(6, 7).word(0x0000_0000).send(6).print("\nanvil: success\n").power_off();
     let program = skipping_faults(body);
     let seen = run(&program);
     assert_eq!(seen.sent(0), 7);
@@ -156,7 +157,7 @@ fn a_system_register_that_only_apple_cores_have_reads_as_zero_and_takes_writes()
         .word(0xd53d_f081) // mrs x1, s3_5_c15_c0_4
         .word(0xd51d_f081) // msr s3_5_c15_c0_4, x1
         .send(1)
-        .print("anvil: success\n")
+        .print("\nanvil: success\n")
         .power_off();
     let seen = run(&program);
     assert_eq!(seen.sent(0), 0);

@@ -5,10 +5,10 @@ use emu::Ended;
 
 #[test]
 fn an_image_that_reports_success_and_powers_off_has_succeeded() {
-    let seen = run(&Program::new().print("[    0.1] anvil: success\n").power_off());
+    let seen = run(&Program::new().print("[    0.1] hello\r\nanvil: success\r\n").power_off());
     assert_eq!(seen.run.ended, Ended::Success);
     assert_eq!(seen.run.ended.code(), 0);
-    assert_eq!(seen.console, b"[    0.1] anvil: success\n");
+    assert_eq!(seen.console, b"[    0.1] hello\r\nanvil: success\r\n");
     assert_eq!(seen.run.json["exit"], "ok");
 }
 
@@ -18,6 +18,13 @@ fn a_reported_failure_is_repeated_and_wins_over_a_later_success() {
     let seen = run(&Program::new().print(text).power_off());
     assert_eq!(seen.run.ended, Ended::Failure("sart: entry 3 is protected".into()));
     assert_eq!(seen.run.ended.code(), 1);
+}
+
+#[test]
+fn a_verdict_that_the_image_only_quotes_is_none() {
+    let text = "1  34  99  anvil: success\n00001000  |anvil: failure: no|\n";
+    let seen = run(&Program::new().print(text).power_off());
+    assert_eq!(seen.run.ended, Ended::Reset);
 }
 
 #[test]
@@ -72,7 +79,7 @@ fn registers_of_absent_blocks_read_as_zero_and_are_listed() {
         .load64(1, 0, 8)
         .store32(1, 0, 0x10)
         .send(1)
-        .print("anvil: success\n")
+        .print("\nanvil: success\n")
         .power_off();
     let seen = run(&program);
     assert_eq!(seen.sent(0), 0);

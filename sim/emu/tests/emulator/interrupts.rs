@@ -14,7 +14,7 @@ const WFI: u32 = 0xd503_207f;
 /// `body` first; `handler` at that vector of the group for EL1 with its own stack.
 fn with_handler(body: Program, vector: usize, handler: Program) -> Program {
     let start = Program::new().set(0, emu::IMAGE_ADDRESS + 0x800).word(WRITE_VBAR);
-    start.then(body).pad_to(0xa00 + vector).then(handler).print("anvil: success\n").power_off()
+    start.then(body).pad_to(0xa00 + vector).then(handler).print("\nanvil: success\n").power_off()
 }
 
 #[test]

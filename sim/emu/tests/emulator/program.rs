@@ -179,6 +179,7 @@ pub(crate) fn setup(program: &Program) -> Setup {
         input: Vec::new(),
         typed: None,
         console: Box::new(io::sink()),
+        frames: false,
         trace: None,
     }
 }

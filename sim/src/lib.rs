@@ -1,7 +1,7 @@
 //! Models of the device side of a T8103 machine, strict and independent.
 //!
-//! This crate is the second reading of the reference: it shares no constant with the drivers, so that a wrong offset in
-//! one of the two shows. Every rule of the reference that a driver can break is checked, and a broken one is recorded as
+//! This crate is the second reading of the reference: it shares no constant with the drivers ([`facts`] holds its own), so
+//! that a wrong offset in one of the two shows. Every rule of the reference that a driver can break is checked, and a broken one is recorded as
 //! a violation with what, where and when.
 //!
 //! [`Machine`] is the machine without its CPU and memory; [`host`] puts the traits of `hal` on it for tests on the host.
@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod facts;
 pub mod fault;
 pub mod host;
 pub mod machine;

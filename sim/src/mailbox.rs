@@ -5,20 +5,13 @@
 use std::collections::VecDeque;
 
 use crate::context::Context;
+use crate::facts::mailbox::{
+    self as facts, A2I_CONTROL, A2I_SEND0, A2I_SEND1, DEPTH, I2A_CONTROL, I2A_RECV0, I2A_RECV1,
+};
 
-const INBOX_CONTROL: u64 = 0x110;
-const OUTBOX_CONTROL: u64 = 0x114;
-const SEND0: u64 = 0x800;
-const SEND1: u64 = 0x808;
-const RECEIVE0: u64 = 0x830;
-const RECEIVE1: u64 = 0x838;
-
-const DEPTH: usize = 16;
-const ENABLE: u32 = 1 << 0;
-const FULL: u32 = 1 << 16;
-const EMPTY: u32 = 1 << 17;
-const OVERFLOW: u32 = 1 << 18;
-const UNDERFLOW: u32 = 1 << 19;
+/// Behind the words to the coprocessor, and behind those from it.
+const A2I_SEND_END: u64 = A2I_SEND1 + 8;
+const END: u64 = I2A_RECV1 + 8;
 
 /// One message: an endpoint and its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +35,7 @@ impl Fifo {
             self.waiting.push_back(message);
             self.pushed = self.pushed.wrapping_add(1) & 0xf;
         } else {
-            self.flags |= OVERFLOW;
+            self.flags |= facts::OVERFLOW.mask32();
         }
         room
     }
@@ -52,7 +45,7 @@ impl Fifo {
         if message.is_some() {
             self.popped = self.popped.wrapping_add(1) & 0xf;
         } else {
-            self.flags |= UNDERFLOW;
+            self.flags |= facts::UNDERFLOW.mask32();
         }
         message
     }
@@ -60,11 +53,12 @@ impl Fifo {
     fn control(&self) -> u32 {
         let count = u32::try_from(self.waiting.len()).unwrap_or(0);
         let level = match self.waiting.len() {
-            0 => EMPTY,
-            DEPTH => FULL,
+            0 => facts::EMPTY.mask32(),
+            DEPTH => facts::FULL.mask32(),
             _ => 0,
         };
-        ENABLE | self.pushed << 8 | self.popped << 12 | level | self.flags | (count & 0xf) << 20
+        let pointers = facts::WPTR.put32(self.pushed) | facts::RPTR.put32(self.popped);
+        facts::ENABLE.mask32() | pointers | level | self.flags | facts::FIFOCNT.put32(count)
     }
 }
 
@@ -87,23 +81,26 @@ impl Mailbox {
     pub(crate) fn read(&mut self, ctx: &mut Context<'_>, offset: u64, size: u8) -> u64 {
         let place = format!("mailbox+{offset:#05x}");
         match (offset, size) {
-            (INBOX_CONTROL, 4) => self.inbox.control().into(),
-            (OUTBOX_CONTROL, 4) => self.outbox.control().into(),
-            (RECEIVE0, 8) => {
+            (A2I_CONTROL, 4) => self.inbox.control().into(),
+            (I2A_CONTROL, 4) => self.outbox.control().into(),
+            (I2A_RECV0, 8) => {
                 if self.taken.is_some() {
-                    ctx.violation("mailbox-order", place, "word 0 was read twice: the message before is lost");
+                    ctx.violation("mailbox-order", &place, "word 0 was read twice: the message before is lost");
                 }
                 self.taken = self.outbox.pop();
                 match self.taken {
                     Some(message) => self.last = Some(message),
-                    None => ctx.violation("mailbox-read-empty", "mailbox+0x830", "read while EMPTY is set"),
+                    None => ctx.violation("mailbox-read-empty", place, "read while EMPTY is set"),
                 }
                 self.last.map_or(0, |message| message.payload)
             }
-            (RECEIVE1, 8) => {
+            (I2A_RECV1, 8) => {
                 let state = u64::from(self.outbox.control());
                 // FIFO state in bits 56:40, as hardware gives it: a driver has to cut it off.
-                let noise = (state >> 8 & 0xff) << 40 | (state >> 20 & 0xf) << 48 | 1 << 52;
+                let noise = facts::INPTR.put(facts::WPTR.of(state))
+                    | facts::OUTPTR.put(facts::RPTR.of(state))
+                    | facts::INCNT.put(facts::FIFOCNT.of(state))
+                    | facts::OUTCNT.put(1);
                 match self.taken.take() {
                     Some(message) => {
                         self.delivered.push(message);
@@ -115,19 +112,19 @@ impl Mailbox {
                     }
                 }
             }
-            (0x830..0x840, _) => {
+            (I2A_RECV0..END, _) => {
                 ctx.violation(
                     "mailbox-halves",
                     place,
                     format!("a {size}-byte read: each word takes one 64-bit access"),
                 );
-                if offset == RECEIVE0 {
+                if offset == I2A_RECV0 {
                     self.taken = None;
                     self.last = self.outbox.pop();
                 }
                 self.last.map_or(0, |message| message.payload >> (offset % 8 * 8))
             }
-            (0x800..0x830, _) => {
+            (A2I_SEND0..I2A_RECV0, _) => {
                 ctx.violation("mailbox-unknown-register", place, "read of a register that the AP does not read");
                 0
             }
@@ -139,13 +136,13 @@ impl Mailbox {
     pub(crate) fn write(&mut self, ctx: &mut Context<'_>, offset: u64, size: u8, value: u64) -> Option<Message> {
         let place = format!("mailbox+{offset:#05x}");
         match (offset, size) {
-            (SEND0, 8) => {
+            (A2I_SEND0, 8) => {
                 if self.latched.replace(value).is_some() {
                     ctx.violation("mailbox-order", place, "word 0 was written twice: the message before is lost");
                 }
                 None
             }
-            (SEND1, 8) => {
+            (A2I_SEND1, 8) => {
                 let Some(payload) = self.latched.take() else {
                     ctx.violation("mailbox-order", place, "word 1 was written before word 0: the message is lost");
                     return None;
@@ -161,7 +158,7 @@ impl Mailbox {
                 }
                 Some(message)
             }
-            (0x800..0x810, _) => {
+            (A2I_SEND0..A2I_SEND_END, _) => {
                 self.latched = None;
                 ctx.violation(
                     "mailbox-halves",

@@ -1,20 +1,25 @@
 //! Names of the registers, for the counters of a run's report.
 
+use crate::facts::{asc, mailbox, sart};
+
+/// Behind the last word of a SART.
+const SART_END: u64 = sart::SIZE + sart::STRIDE * sart::ENTRIES as u64;
+
 /// The register's name as the reference has it; none where the reference knows no register.
 pub(crate) fn register(block: &str, offset: u64) -> Option<String> {
     let indexed = |name: &str, base: u64| Some(format!("{name}[{}]", (offset - base) / 4));
     let name = match (block, offset) {
-        ("sart", 0..0x40) => return indexed("SART_CONFIG", 0),
-        ("sart", 0x40..0x80) => return indexed("SART_PADDR", 0x40),
-        ("sart", 0x80..0xc0) => return indexed("SART_SIZE", 0x80),
-        ("asc", 0x44) => "ASC_CPU_CONTROL",
-        ("asc", 0x48) => "ASC_CPU_STATUS",
-        ("mailbox", 0x110) => "MAILBOX_A2I_CONTROL",
-        ("mailbox", 0x114) => "MAILBOX_I2A_CONTROL",
-        ("mailbox", 0x800) => "MAILBOX_A2I_SEND0",
-        ("mailbox", 0x808) => "MAILBOX_A2I_SEND1",
-        ("mailbox", 0x830) => "MAILBOX_I2A_RECV0",
-        ("mailbox", 0x838) => "MAILBOX_I2A_RECV1",
+        ("sart", sart::CONFIG..sart::PADDR) => return indexed("SART_CONFIG", sart::CONFIG),
+        ("sart", sart::PADDR..sart::SIZE) => return indexed("SART_PADDR", sart::PADDR),
+        ("sart", sart::SIZE..SART_END) => return indexed("SART_SIZE", sart::SIZE),
+        ("asc", asc::CPU_CONTROL) => "ASC_CPU_CONTROL",
+        ("asc", asc::CPU_STATUS) => "ASC_CPU_STATUS",
+        ("mailbox", mailbox::A2I_CONTROL) => "MAILBOX_A2I_CONTROL",
+        ("mailbox", mailbox::I2A_CONTROL) => "MAILBOX_I2A_CONTROL",
+        ("mailbox", mailbox::A2I_SEND0) => "MAILBOX_A2I_SEND0",
+        ("mailbox", mailbox::A2I_SEND1) => "MAILBOX_A2I_SEND1",
+        ("mailbox", mailbox::I2A_RECV0) => "MAILBOX_I2A_RECV0",
+        ("mailbox", mailbox::I2A_RECV1) => "MAILBOX_I2A_RECV1",
         ("nvme", _) => crate::nvme::register_name(offset)?,
         ("uart", 0x00) => "UART_ULCON",
         ("uart", 0x04) => "UART_UCON",

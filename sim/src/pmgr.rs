@@ -6,20 +6,26 @@ use std::collections::BTreeMap;
 
 use crate::config::MachineConfig;
 use crate::context::{Context, Event};
+use crate::facts::pmgr::{self as facts, ACTIVE, CLOCK_GATED, POWER_GATED};
 use crate::fault::Fault;
 
-const RESET: u32 = 1 << 31;
-const AUTO_ENABLE: u32 = 1 << 28;
-const PARENT_OFF: u32 = 1 << 11;
-const DEV_DISABLE: u32 = 1 << 10;
-const WAS_GATED: u32 = 3 << 8;
-const ACTUAL: u32 = 0xf << 4;
-const TARGET: u32 = 0xf;
+const RESET: u32 = facts::RESET.mask32();
+const AUTO_ENABLE: u32 = facts::AUTO_ENABLE.mask32();
+const PARENT_OFF: u32 = facts::PARENT_OFF.mask32();
+const DEV_DISABLE: u32 = facts::DEV_DISABLE.mask32();
+const WAS_POWER_GATED: u32 = facts::WAS_PWRGATED.mask32();
+const WAS_GATED: u32 = facts::WAS_CLKGATED.mask32() | WAS_POWER_GATED;
+const ACTUAL: u32 = facts::PS_ACTUAL.mask32();
+const TARGET: u32 = facts::PS_TARGET.mask32();
 /// The bits that follow from the hardware's state, whatever is written.
 const STATUS: u32 = PARENT_OFF | ACTUAL;
-const ACTIVE: u32 = 0xf;
-const CLOCK_GATED: u32 = 0x4;
-const WAS_POWER_GATED: u32 = 1 << 8;
+/// The word of a domain that is simply on.
+const ON: u32 = actual(ACTIVE) | ACTIVE;
+
+/// A state in the place of the actual one.
+const fn actual(state: u32) -> u32 {
+    facts::PS_ACTUAL.put32(state)
+}
 
 /// After that many nanoseconds without an access a domain in automatic mode counts as idle.
 const IDLE_NS: u64 = 1_000_000;
@@ -56,7 +62,7 @@ pub(crate) struct Pmgr {
 impl Pmgr {
     pub(crate) fn new(config: &MachineConfig) -> Self {
         let domains = config.domains.iter().map(|domain| {
-            let word = if domain.on { ACTIVE << 4 | ACTIVE } else { 0 };
+            let word = if domain.on { ON } else { POWER_GATED };
             let parents = domain.parents.clone();
             (domain.offset, Domain { name: domain.name, parents, word, initial: word, pending: false, last_use: 0 })
         });
@@ -86,7 +92,7 @@ impl Pmgr {
 
     /// Whether the domain is powered and clocked. A domain that is not modelled is on.
     pub(crate) fn is_on(&self, name: &str) -> bool {
-        self.named(name).is_none_or(|domain| (domain.word & ACTUAL) >> 4 == ACTIVE)
+        self.named(name).is_none_or(|domain| facts::PS_ACTUAL.of32(domain.word) == ACTIVE)
     }
 
     /// Whether the domain's device is held in reset.
@@ -108,11 +114,11 @@ impl Pmgr {
 
     pub(crate) fn read(&mut self, ctx: &Context<'_>, offset: u64) -> u32 {
         let Some(domain) = self.domains.get(&offset) else {
-            return self.others.get(&offset).copied().unwrap_or(ACTIVE << 4 | ACTIVE);
+            return self.others.get(&offset).copied().unwrap_or(ON);
         };
         let idle = ctx.now.saturating_sub(domain.last_use) > IDLE_NS;
-        if self.auto_gating && domain.word & AUTO_ENABLE != 0 && (domain.word & ACTUAL) >> 4 == ACTIVE && idle {
-            return domain.word & !ACTUAL | CLOCK_GATED << 4;
+        if self.auto_gating && domain.word & AUTO_ENABLE != 0 && facts::PS_ACTUAL.of32(domain.word) == ACTIVE && idle {
+            return domain.word & !ACTUAL | actual(CLOCK_GATED);
         }
         domain.word
     }
@@ -120,7 +126,7 @@ impl Pmgr {
     pub(crate) fn write(&mut self, ctx: &mut Context<'_>, offset: u64, value: u32) -> Option<Change> {
         let Some(domain) = self.domains.get_mut(&offset) else {
             // An unmodelled domain is always there: the actual state is the target at once.
-            self.others.insert(offset, value & !STATUS | (value & TARGET) << 4);
+            self.others.insert(offset, value & !STATUS | actual(value & TARGET));
             return None;
         };
         let place = format!("pmgr+{offset:#05x}");
@@ -128,7 +134,7 @@ impl Pmgr {
         let old = domain.word;
         domain.word = value & !STATUS | old & STATUS;
         let mut change = None;
-        let active = (old & ACTUAL) >> 4 == ACTIVE;
+        let active = facts::PS_ACTUAL.of32(old) == ACTIVE;
         let steps = (old ^ value) & (RESET | DEV_DISABLE);
         if steps == RESET | DEV_DISABLE {
             ctx.violation(
@@ -156,13 +162,13 @@ impl Pmgr {
                 );
             }
         }
-        let actual = (old & ACTUAL) >> 4;
+        let actual = facts::PS_ACTUAL.of32(old);
         if value & TARGET != actual || old & TARGET != value & TARGET {
             if value & TARGET != old & TARGET {
-                if !matches!(value & TARGET, 0 | CLOCK_GATED | ACTIVE) {
+                if !matches!(value & TARGET, POWER_GATED | CLOCK_GATED | ACTIVE) {
                     ctx.violation("power-state-unknown", &place, format!("{name}: target {:#x}", value & TARGET));
                 }
-                if value & TARGET == 0 && value & RESET != 0 {
+                if value & TARGET == POWER_GATED && value & RESET != 0 {
                     ctx.note("power-off-in-reset", &place, format!("{name}: powered off while RESET is set"));
                 }
             }
@@ -180,7 +186,7 @@ impl Pmgr {
         let (name, target, was) = {
             let domain = self.domains.get_mut(&offset)?;
             domain.pending = false;
-            (domain.name, domain.word & TARGET, (domain.word & ACTUAL) >> 4)
+            (domain.name, domain.word & TARGET, facts::PS_ACTUAL.of32(domain.word))
         };
         let parents = self.domains.get(&offset).map(|domain| domain.parents.clone()).unwrap_or_default();
         let parent_off = parents.iter().find(|parent| !self.is_on(parent)).copied();
@@ -194,15 +200,15 @@ impl Pmgr {
             let child = self
                 .domains
                 .values()
-                .find(|child| child.parents.contains(&name) && (child.word & ACTUAL) >> 4 == ACTIVE);
+                .find(|child| child.parents.contains(&name) && facts::PS_ACTUAL.of32(child.word) == ACTIVE);
             if let Some(child) = child.map(|child| child.name) {
                 ctx.violation("child-on", &place, format!("{name} was switched off while its child {child} is on"));
             }
         }
         let domain = self.domains.get_mut(&offset)?;
-        domain.word = domain.word & !STATUS | target << 4;
+        domain.word = domain.word & !STATUS | actual(target);
         domain.last_use = ctx.now;
-        if target == 0 && was != 0 {
+        if target == POWER_GATED && was != POWER_GATED {
             domain.word |= WAS_POWER_GATED;
             return Some(Change::PoweredOff(name));
         }

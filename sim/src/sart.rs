@@ -4,13 +4,13 @@
 
 use crate::config::MachineConfig;
 use crate::context::Context;
+use crate::facts::sart::{self as facts, ALLOW, ENTRIES};
 use crate::fault::Fault;
 use crate::memory::MemoryFault;
 
-const ENTRIES: usize = 16;
-const PAGE: u64 = 4096;
-/// The flags that open a window.
-const ALLOW: u32 = 0xff;
+const PAGE: u64 = 1 << facts::PAGE_SHIFT;
+/// Bytes from one array of words to the next.
+const ARRAY: u64 = facts::PADDR - facts::CONFIG;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
@@ -69,7 +69,7 @@ impl Sart {
         let Some((array, index)) = self.place(offset) else { return 0 };
         let entry = self.entries.get(index).copied().unwrap_or_default();
         match (array, self.version) {
-            (0, 2) => entry.flags << 24 | entry.size & 0xff_ffff,
+            (0, 2) => facts::V2_FLAGS.put32(entry.flags) | facts::V2_SIZE.put32(entry.size),
             (0, _) => entry.flags,
             (1, _) => entry.address,
             (_, 2) => 0,
@@ -95,10 +95,10 @@ impl Sart {
         }
         match (array, version) {
             (0, 2) => {
-                entry.flags = value >> 24;
-                entry.size = value & 0xff_ffff;
+                entry.flags = facts::V2_FLAGS.of32(value);
+                entry.size = facts::V2_SIZE.of32(value);
             }
-            (0, _) => entry.flags = value & 0xff,
+            (0, _) => entry.flags = facts::V3_FLAGS.of32(value),
             (1, _) => {
                 // Every driver clears the address of a live entry first when it removes one.
                 if entry.flags != 0 && value != 0 && value != entry.address {
@@ -119,7 +119,7 @@ impl Sart {
                         format!("entry {index} is open and got size {value:#x}"),
                     );
                 }
-                entry.size = value & 0x3fff_ffff;
+                entry.size = facts::V3_SIZE.of32(value);
             }
         }
         if array == 0 && entry.flags != 0 {
@@ -137,7 +137,7 @@ impl Sart {
     }
 
     fn place(&self, offset: u64) -> Option<(u64, usize)> {
-        let (array, index) = (offset / 0x40, usize::try_from(offset % 0x40 / 4).ok()?);
+        let (array, index) = (offset / ARRAY, usize::try_from(offset % ARRAY / facts::STRIDE).ok()?);
         (array < 3).then_some((array, index))
     }
 

@@ -3,29 +3,18 @@
 use super::command::Command;
 use super::entry::Submission;
 use super::prp::PAGE;
-use super::queue::{Completion, CompletionQueue, QueueName, SubmissionQueue, TAGS};
+use super::queue::{Completion, CompletionQueue, QueueName, SubmissionQueue};
 use super::status::Status;
 use super::{NvmeBlock, bits, identify};
 use crate::context::Context;
-
-const DELETE_SUBMISSION_QUEUE: u8 = 0x00;
-const CREATE_SUBMISSION_QUEUE: u8 = 0x01;
-const GET_LOG_PAGE: u8 = 0x02;
-const DELETE_COMPLETION_QUEUE: u8 = 0x04;
-const CREATE_COMPLETION_QUEUE: u8 = 0x05;
-const IDENTIFY: u8 = 0x06;
-const SET_FEATURES: u8 = 0x09;
-const GET_FEATURES: u8 = 0x0a;
-
-const VOLATILE_WRITE_CACHE: u8 = 0x06;
-const NUMBER_OF_QUEUES: u8 = 0x07;
-
-const LOG_ERRORS: u8 = 1;
-const LOG_HEALTH: u8 = 2;
-const LOG_FIRMWARE: u8 = 3;
-
-/// The one IO queue pair.
-const IO_QUEUE: u16 = 1;
+use crate::facts::apple::TAGS;
+use crate::facts::command::{
+    self as facts, ABORT, ASYNC_EVENT, CREATE_CQ as CREATE_COMPLETION_QUEUE, CREATE_SQ as CREATE_SUBMISSION_QUEUE,
+    DELETE_CQ as DELETE_COMPLETION_QUEUE, DELETE_SQ as DELETE_SUBMISSION_QUEUE, FEATURE_QUEUES as NUMBER_OF_QUEUES,
+    FEATURE_WRITE_CACHE as VOLATILE_WRITE_CACHE, GET_FEATURES, GET_LOG_PAGE, IDENTIFY, IO_QUEUE, LOG_ERRORS,
+    LOG_FIRMWARE, LOG_HEALTH, SET_FEATURES,
+};
+use crate::facts::identify::{CNS_CONTROLLER, CNS_NAMESPACE};
 
 /// The name under which a command is counted.
 pub(super) fn name(opcode: u8) -> &'static str {
@@ -36,10 +25,10 @@ pub(super) fn name(opcode: u8) -> &'static str {
         DELETE_COMPLETION_QUEUE => "delete-completion-queue",
         CREATE_COMPLETION_QUEUE => "create-completion-queue",
         IDENTIFY => "identify",
-        0x08 => "abort",
+        ABORT => "abort",
         SET_FEATURES => "set-features",
         GET_FEATURES => "get-features",
-        0x0c => "asynchronous-event-request",
+        ASYNC_EVENT => "asynchronous-event-request",
         _ => "admin-unknown",
     }
 }
@@ -109,11 +98,11 @@ impl NvmeBlock {
 
     fn identify(&self, ctx: &mut Context<'_>, place: &str, entry: &Submission) -> Result<Vec<u8>, Status> {
         match entry.dwords[0] & 0xff {
-            0 if (1..=self.last_namespace()).contains(&entry.namespace) => {
+            CNS_NAMESPACE if (1..=self.last_namespace()).contains(&entry.namespace) => {
                 Ok(identify::namespace(self.namespaces.get(&entry.namespace)))
             }
-            0 => Err(Status::INVALID_NAMESPACE),
-            1 => Ok(identify::controller(&self.settings, self.last_namespace())),
+            CNS_NAMESPACE => Err(Status::INVALID_NAMESPACE),
+            CNS_CONTROLLER => Ok(identify::controller(&self.settings, self.last_namespace())),
             // Apple's controllers fail on everything that is newer (Linux, quirk for VS < 1.2).
             newer => {
                 ctx.note("identify-cns", place, format!("Identify with CNS {newer:#x}, which this controller lacks"));
@@ -137,7 +126,7 @@ impl NvmeBlock {
             return Err(Status::INVALID_QUEUE_SIZE);
         }
         // PC: there is no list of a scattered queue.
-        if entry.dwords[1] & 1 == 0 || entry.prp[0] == 0 {
+        if facts::CREATE_PC.of32(entry.dwords[1]) == 0 || entry.prp[0] == 0 {
             return Err(Status::INVALID_FIELD);
         }
         if !entry.prp[0].is_multiple_of(PAGE) {
@@ -148,8 +137,8 @@ impl NvmeBlock {
 
     fn create_completions(&mut self, entry: &Submission) -> Result<u32, Status> {
         let size = self.new_queue(entry, self.io_completions.is_some())?;
-        let interrupt = entry.dwords[1] >> 1 & 1 == 1;
-        if interrupt && entry.dwords[1] >> 16 != 0 {
+        let interrupt = facts::CREATE_IEN.of32(entry.dwords[1]) == 1;
+        if interrupt && facts::CREATE_HIGH.of32(entry.dwords[1]) != 0 {
             return Err(Status::INVALID_VECTOR);
         }
         self.io_completions = Some(CompletionQueue::new(entry.prp[0], size, interrupt));

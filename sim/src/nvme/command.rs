@@ -12,6 +12,7 @@ use super::settings::Settings;
 use super::status::Status;
 use super::{NvmeBlock, io};
 use crate::context::Context;
+use crate::facts::command::{FLUSH, READ};
 use crate::fault::Fault;
 
 /// Data that a command moves, as planned at its doorbell.
@@ -129,8 +130,8 @@ impl NvmeBlock {
             (QueueName::Admin, _) | (_, None) => timings.admin_command,
             (QueueName::Io, Some(transfer)) => {
                 let first = match entry.opcode {
-                    io::FLUSH => return self.settings.flush(),
-                    io::READ => timings.read_command,
+                    FLUSH => return self.settings.flush(),
+                    READ => timings.read_command,
                     _ => timings.write_command,
                 };
                 let further = (transfer.bytes() / prp::PAGE).saturating_sub(1);

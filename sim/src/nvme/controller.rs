@@ -1,23 +1,20 @@
 //! The controller's life: enabling, disabling, shutdown, and what each may find.
 
 use super::prp::PAGE;
-use super::queue::{CompletionQueue, SubmissionQueue, TAGS};
+use super::queue::{CompletionQueue, SubmissionQueue};
 use super::registers::place;
 use super::{Due, NvmeBlock, bits};
 use crate::context::Context;
+use crate::facts::apple::{MAX_PEND_ADMIN, MAX_PEND_CMDS_CTRL, MAX_PEND_IO, TAGS};
+use crate::facts::controller::{self as facts, CC, IOCQES, IOSQES};
 use crate::fault::Fault;
 
-/// CC.
-const CC: u64 = 0x14;
-const ENABLE: u32 = 1 << 0;
-/// CSS 6:4, MPS 10:7 and AMS 13:11: all 0 here, and fixed while enabled.
-const FIXED_FIELDS: u32 = 0x3ff0;
-/// log2 of the entry sizes: IOSQES and IOCQES.
-const SUBMISSION_ENTRY: u32 = 6;
-const COMPLETION_ENTRY: u32 = 4;
+const ENABLE: u32 = facts::CC_EN.mask32();
+/// All 0 here, and fixed while enabled.
+const FIXED_FIELDS: u32 = facts::CC_CSS.mask32() | facts::CC_MPS.mask32() | facts::CC_AMS.mask32();
 
 /// CC as the boot loader left it: m1n1 sets EN in what it finds and keeps the entry sizes.
-const INITIAL_CONFIGURATION: u32 = 0x0046_0000;
+const INITIAL_CONFIGURATION: u32 = facts::CC_IOSQES.put32(IOSQES) | facts::CC_IOCQES.put32(IOCQES);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -67,17 +64,17 @@ impl Controller {
 
     /// IOSQES and IOCQES.
     fn entry_sizes(&self) -> (u32, u32) {
-        (self.cc >> 16 & 0xf, self.cc >> 20 & 0xf)
+        (facts::CC_IOSQES.of32(self.cc), facts::CC_IOCQES.of32(self.cc))
     }
 
     /// Both have to be right by the first Create command only.
     pub(super) fn entry_sizes_fit(&self) -> bool {
-        self.entry_sizes() == (SUBMISSION_ENTRY, COMPLETION_ENTRY)
+        self.entry_sizes() == (IOSQES, IOCQES)
     }
 
     /// Why enabling fails.
     fn enable_problem(&self) -> Option<String> {
-        let (submission, completion) = (self.aqa & 0xfff, self.aqa >> 16);
+        let (submission, completion) = (facts::AQA_ASQS.of32(self.aqa), facts::AQA_ACQS.of32(self.aqa));
         let (submission_entry, completion_entry) = self.entry_sizes();
         if self.cc & FIXED_FIELDS != 0 {
             Some(format!("CC {:#x}: command set, page size and arbitration have to be 0", self.cc))
@@ -85,8 +82,7 @@ impl Controller {
             Some(format!("AQA {:#x}: a queue of less than two entries", self.aqa))
         } else if self.asq == 0 || self.acq == 0 || !self.asq.is_multiple_of(PAGE) || !self.acq.is_multiple_of(PAGE) {
             Some(format!("ASQ {:#x}, ACQ {:#x}: zero, or not on a page", self.asq, self.acq))
-        } else if !matches!(submission_entry, 0 | SUBMISSION_ENTRY) || !matches!(completion_entry, 0 | COMPLETION_ENTRY)
-        {
+        } else if !matches!(submission_entry, 0 | IOSQES) || !matches!(completion_entry, 0 | IOCQES) {
             Some(format!("CC {:#x}: entries of other sizes than 64 and 16 bytes", self.cc))
         } else {
             None
@@ -96,22 +92,25 @@ impl Controller {
 
 impl NvmeBlock {
     pub(super) fn capabilities(&self) -> u64 {
-        // MQES, contiguous queues only, TO, the NVM command set; pages of 4 KiB only, one doorbell a word.
-        u64::from(self.settings.identity.queue_entries) | 1 << 16 | u64::from(self.settings.timeout()) << 24 | 1 << 37
+        // Contiguous queues only, the NVM command set alone; pages of 4 KiB only, one doorbell a word.
+        facts::CAP_MQES.put(self.settings.identity.queue_entries.into())
+            | facts::CAP_CQR.put(1)
+            | facts::CAP_TO.put(self.settings.timeout().into())
+            | facts::CAP_CSS.put(1)
     }
 
     pub(super) fn status_register(&self) -> u32 {
-        let ready = match self.controller.phase {
-            Phase::Ready | Phase::Stopping => 1,
-            _ => 0,
+        let state = match self.controller.phase {
+            Phase::Ready | Phase::Stopping => facts::CSTS_RDY.mask32(),
+            Phase::Failed => facts::CSTS_CFS.mask32(),
+            Phase::Off | Phase::Starting => 0,
         };
-        let fatal = if self.controller.phase == Phase::Failed { 1 << 1 } else { 0 };
         let shutdown = match self.controller.shutdown {
-            Shutdown::None => 0,
-            Shutdown::InProgress => 1 << 2,
-            Shutdown::Complete => 2 << 2,
+            Shutdown::None => facts::SHST_NONE,
+            Shutdown::InProgress => facts::SHST_IN_PROGRESS,
+            Shutdown::Complete => facts::SHST_COMPLETE,
         };
-        ready | fatal | shutdown
+        state | facts::CSTS_SHST.put32(shutdown)
     }
 
     pub(super) fn write_configuration(&mut self, ctx: &mut Context<'_>, value: u32) {
@@ -121,9 +120,9 @@ impl NvmeBlock {
             ctx.violation("configuration-while-enabled", place(CC), format!("{old:#x} changed to {value:#x}"));
         }
         ctx.wires.controller_enabled = is;
-        let (old_notice, notice) = (old >> 14 & 3, value >> 14 & 3);
-        if notice != 0 && notice != old_notice {
-            self.start_shutdown(ctx, notice == 1);
+        let (old_notice, notice) = (facts::CC_SHN.of32(old), facts::CC_SHN.of32(value));
+        if notice != facts::SHN_NONE && notice != old_notice {
+            self.start_shutdown(ctx, notice == facts::SHN_NORMAL);
         }
         match (was, is) {
             (false, true) => self.enable(ctx),
@@ -138,11 +137,11 @@ impl NvmeBlock {
         }
         self.controller.shutdown = Shutdown::None;
         self.tags.clear();
-        let halves = [self.apple.maximum_pending & 0xffff, self.apple.maximum_pending >> 16];
+        let halves = [MAX_PEND_ADMIN, MAX_PEND_IO].map(|half| half.of32(self.apple.maximum_pending));
         if halves.iter().any(|half| *half == 0 || *half > u32::from(TAGS)) {
             let detail =
                 format!("MAX_PEND_CMDS_CTRL {:#x}: each half is to be 1 to {TAGS}", self.apple.maximum_pending);
-            ctx.violation("maximum-pending", place(0x1210), detail);
+            ctx.violation("maximum-pending", place(MAX_PEND_CMDS_CTRL), detail);
         }
         if let Some(detail) = self.controller.enable_problem() {
             ctx.violation("enable-invalid", place(CC), detail);
@@ -155,7 +154,8 @@ impl NvmeBlock {
         }
         // Entries are counted from zero by the standard and from one by Apple's own driver, and both work: the hardware's
         // limit cuts the difference off.
-        let (submission, completion) = (self.controller.aqa & 0xfff, self.controller.aqa >> 16);
+        let (submission, completion) =
+            (facts::AQA_ASQS.of32(self.controller.aqa), facts::AQA_ACQS.of32(self.controller.aqa));
         let entries = |field: u32| bits::low16(field.into()).saturating_add(1).min(TAGS);
         self.admin_submissions = Some(SubmissionQueue { base: self.controller.asq, size: entries(submission) });
         self.admin_completions = Some(CompletionQueue::new(self.controller.acq, entries(completion), true));

@@ -2,12 +2,14 @@
 
 use super::command::{Command, Transfer};
 use super::controller::{Phase, Shutdown};
-use super::entry::{CONTROL_BLOCK_BYTES, ControlBlock, SUBMISSION_BYTES, Submission};
-use super::queue::{Completion, HeadProblem, QueueName, TAGS, TagState};
-use super::registers::{PRP_NULL_CHECK, place};
+use super::entry::{ControlBlock, Submission};
+use super::queue::{Completion, HeadProblem, QueueName, TagState};
+use super::registers::place;
 use super::status::Status;
 use super::{Due, NvmeBlock, bits};
 use crate::context::Context;
+use crate::facts::apple::{LINEAR_SQ_EN, PRP_NULL_CHECK, TAGS, TCB_BYTES};
+use crate::facts::command::SQE_BYTES;
 use crate::fault::Fault;
 
 /// How long a full completion queue may hold back a completion before that counts as a stall.
@@ -44,7 +46,7 @@ impl NvmeBlock {
         if self.controller.phase != Phase::Ready {
             return lost(ctx, "doorbell-while-disabled", format!("tag {tag} rung while the controller is not ready"));
         }
-        if self.apple.linear & 1 == 0 {
+        if LINEAR_SQ_EN.of32(self.apple.linear) == 0 {
             return lost(ctx, "linear-submission-disabled", format!("tag {tag} rung while LINEAR_SQ_CTRL.EN is 0"));
         }
         let Some(submissions) = self.submissions(queue) else {
@@ -93,11 +95,11 @@ impl NvmeBlock {
             ctx.violation("tcb-base-missing", place(offset), detail);
             return None;
         }
-        let (mut entry, mut block) = ([0; SUBMISSION_BYTES], [0; CONTROL_BLOCK_BYTES]);
+        let (mut entry, mut block) = ([0; SQE_BYTES], [0; TCB_BYTES]);
         // Both products fit: a tag is below 64.
         let slot = |base: u64, pitch: usize| base.wrapping_add(u64::from(tag) * pitch as u64);
-        let fetched = ctx.memory.read(slot(submissions.base, SUBMISSION_BYTES), &mut entry);
-        let fetched = fetched.and_then(|()| ctx.memory.read(slot(base, CONTROL_BLOCK_BYTES), &mut block));
+        let fetched = ctx.memory.read(slot(submissions.base, SQE_BYTES), &mut entry);
+        let fetched = fetched.and_then(|()| ctx.memory.read(slot(base, TCB_BYTES), &mut block));
         if let Err(fault) = fetched {
             ctx.violation("dma-fault", place(offset), format!("entry or TCB of tag {tag}: {fault}"));
             return None;
@@ -130,7 +132,7 @@ impl NvmeBlock {
         let where_ = format!("{} tag {tag}", place(offset));
         let counts = queue == QueueName::Io && super::io::counts_blocks(submission.opcode);
         let broken = match block.mismatch(&submission, tag, counts) {
-            None if self.apple.control & PRP_NULL_CHECK != 0 && block.prp.contains(&0) => {
+            None if PRP_NULL_CHECK.of32(self.apple.control) != 0 && block.prp.contains(&0) => {
                 ctx.wires.syslog.push(format!("nvme: NULL_PRP_PTR_ERR tag {tag}"));
                 Some(("prp-null-check", "a PRP is 0 while UNKNOWN_CTRL bit 11 is set".into()))
             }

@@ -1,11 +1,8 @@
 //! What the host puts into memory for one command: the submission queue entry and the translation control block.
 
 use super::bits;
-
-/// Bytes of a submission queue entry, and so the pitch of a submission queue.
-pub(crate) const SUBMISSION_BYTES: usize = 64;
-/// Bytes of a translation control block.
-pub(crate) const CONTROL_BLOCK_BYTES: usize = 128;
+use crate::facts::apple::{self, DMA_FROM_DEVICE, DMA_TO_DEVICE, TCB_BYTES};
+use crate::facts::command::{self as facts, SQE_BYTES};
 
 /// A submission queue entry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,15 +18,14 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(crate) fn parse(bytes: &[u8; SUBMISSION_BYTES]) -> Self {
-        let dword = |number: usize| bits::word(bytes, 4 * number);
+    pub(crate) fn parse(bytes: &[u8; SQE_BYTES]) -> Self {
         Self {
-            opcode: bits::byte(bytes, 0),
-            flags: bits::byte(bytes, 1),
-            id: bits::low16(u64::from(dword(0) >> 16)),
-            namespace: dword(1),
-            prp: [bits::double(bytes, 24), bits::double(bytes, 32)],
-            dwords: [dword(10), dword(11), dword(12), dword(13), dword(14), dword(15)],
+            opcode: bits::byte(bytes, facts::SQE_OPCODE),
+            flags: bits::byte(bytes, facts::SQE_FLAGS),
+            id: bits::low16(bits::word(bytes, facts::SQE_CID).into()),
+            namespace: bits::word(bytes, facts::SQE_NSID),
+            prp: [bits::double(bytes, facts::SQE_PRP1), bits::double(bytes, facts::SQE_PRP2)],
+            dwords: std::array::from_fn(|number| bits::word(bytes, facts::SQE_CDW10 + 4 * number)),
         }
     }
 
@@ -40,12 +36,12 @@ impl Submission {
 
     /// The number of blocks of such a command, whose field counts from zero.
     pub(crate) fn block_count(&self) -> u64 {
-        u64::from(self.dwords[2] & 0xffff) + 1
+        u64::from(facts::RW_NLB.of32(self.dwords[2])) + 1
     }
 
     /// Whether a read, a write or write zeroes is to reach the medium before it completes.
     pub(crate) fn forced(&self) -> bool {
-        self.dwords[2] >> 30 & 1 == 1
+        facts::RW_FUA.of32(self.dwords[2]) == 1
     }
 }
 
@@ -62,19 +58,14 @@ pub(crate) struct ControlBlock {
     pub(crate) prp: [u64; 2],
 }
 
-/// The device may write host memory.
-const FROM_DEVICE: u8 = 1 << 0;
-/// The device may read host memory.
-const TO_DEVICE: u8 = 1 << 1;
-
 impl ControlBlock {
-    pub(crate) fn parse(bytes: &[u8; CONTROL_BLOCK_BYTES]) -> Self {
+    pub(crate) fn parse(bytes: &[u8; TCB_BYTES]) -> Self {
         Self {
-            opcode: bits::byte(bytes, 0),
-            flags: bits::byte(bytes, 1),
-            tag: bits::byte(bytes, 2),
-            length: bits::low16(bits::word(bytes, 4).into()),
-            prp: [bits::double(bytes, 0x18), bits::double(bytes, 0x20)],
+            opcode: bits::byte(bytes, apple::TCB_OPCODE),
+            flags: bits::byte(bytes, apple::TCB_FLAGS),
+            tag: bits::byte(bytes, apple::TCB_TAG),
+            length: bits::low16(bits::word(bytes, apple::TCB_LENGTH).into()),
+            prp: [bits::double(bytes, apple::TCB_PRP1), bits::double(bytes, apple::TCB_PRP2)],
         }
     }
 
@@ -92,13 +83,13 @@ impl ControlBlock {
         if self.prp != entry.prp {
             return Some(("tcb-prp", format!("TCB PRPs {:#x?}, command's {:#x?}", self.prp, entry.prp)));
         }
-        let blocks = bits::low16(entry.dwords[2].into());
+        let blocks = bits::low16(facts::RW_NLB.of32(entry.dwords[2]).into());
         if counts_blocks && self.length != blocks {
             return Some(("tcb-length", format!("TCB length {}, command's block count field {blocks}", self.length)));
         }
         // Bits 1:0 of an opcode tell its direction; without data the flags are free.
-        let wanted =
-            if entry.opcode & 1 != 0 { TO_DEVICE } else { 0 } | if entry.opcode & 2 != 0 { FROM_DEVICE } else { 0 };
+        let moves = |direction: u8, flag: u8| if entry.opcode & direction != 0 { flag } else { 0 };
+        let wanted = moves(facts::OPCODE_TO_DEVICE, DMA_TO_DEVICE) | moves(facts::OPCODE_FROM_DEVICE, DMA_FROM_DEVICE);
         if entry.prp[0] != 0 && self.flags & wanted != wanted {
             return Some((
                 "tcb-direction",

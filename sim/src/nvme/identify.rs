@@ -2,8 +2,7 @@
 
 use super::settings::{Namespace, Settings};
 use super::{NvmeCounters, bits};
-
-const BYTES: usize = 4096;
+use crate::facts::identify::{self as facts, BYTES};
 
 /// Puts `text` at `offset`, padded with spaces to `width`.
 pub(super) fn text(page: &mut [u8], offset: usize, width: usize, text: &str) {
@@ -16,20 +15,21 @@ pub(super) fn controller(settings: &Settings, namespaces: u32) -> Vec<u8> {
     let identity = &settings.identity;
     let mut page = vec![0; BYTES];
     // VID and SSVID: Apple.
-    bits::put(&mut page, 0, &0x106b_u16.to_le_bytes());
-    bits::put(&mut page, 2, &0x106b_u16.to_le_bytes());
-    text(&mut page, 4, 20, &identity.serial);
-    text(&mut page, 24, 40, &identity.model);
-    text(&mut page, 64, 8, &identity.firmware);
-    bits::put(&mut page, 77, &[identity.mdts]);
-    bits::put(&mut page, 80, &identity.version.to_le_bytes());
+    bits::put(&mut page, facts::VID, &0x106b_u16.to_le_bytes());
+    bits::put(&mut page, facts::SSVID, &0x106b_u16.to_le_bytes());
+    text(&mut page, facts::SN, 20, &identity.serial);
+    text(&mut page, facts::MN, 40, &identity.model);
+    text(&mut page, facts::FR, 8, &identity.firmware);
+    bits::put(&mut page, facts::MDTS, &[identity.mdts]);
+    bits::put(&mut page, facts::VER, &identity.version.to_le_bytes());
     // SQES and CQES: 64 and 16 bytes, no others.
-    bits::put(&mut page, 512, &[0x66, 0x44]);
-    bits::put(&mut page, 516, &namespaces.to_le_bytes());
+    bits::put(&mut page, facts::SQES, &[0x66]);
+    bits::put(&mut page, facts::CQES, &[0x44]);
+    bits::put(&mut page, facts::NN, &namespaces.to_le_bytes());
     // ONCS: dataset management and write zeroes.
-    bits::put(&mut page, 520, &0x000c_u16.to_le_bytes());
+    bits::put(&mut page, facts::ONCS, &0x000c_u16.to_le_bytes());
     // VWC: present; what a flush of all namespaces does is not indicated before version 1.4.
-    bits::put(&mut page, 525, &[1]);
+    bits::put(&mut page, facts::VWC, &[1]);
     page
 }
 
@@ -37,13 +37,12 @@ pub(super) fn controller(settings: &Settings, namespaces: u32) -> Vec<u8> {
 pub(super) fn namespace(namespace: Option<&Namespace>) -> Vec<u8> {
     let mut page = vec![0; BYTES];
     let Some(namespace) = namespace else { return page };
-    for offset in [0, 8, 16] {
+    for offset in [facts::NSZE, facts::NCAP, facts::NUSE] {
         bits::put(&mut page, offset, &namespace.blocks.to_le_bytes());
     }
-    // NLBAF, FLBAS: one format, number 0, without metadata; its LBADS is the third byte.
-    bits::put(&mut page, 128 + 2, &[bits::low8(namespace.block_size.trailing_zeros().into())]);
-    // Apple's namespace type (QEMU ANS models).
-    bits::put(&mut page, 384, &namespace.kind.to_le_bytes());
+    // NLBAF, FLBAS: one format, number 0, without metadata.
+    bits::put(&mut page, facts::LBAF + facts::LBAF_LBADS, &[bits::low8(namespace.block_size.trailing_zeros().into())]);
+    bits::put(&mut page, facts::NSTYPE, &namespace.kind.to_le_bytes());
     page
 }
 

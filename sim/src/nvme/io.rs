@@ -6,15 +6,8 @@ use super::settings::Namespace;
 use super::status::Status;
 use super::{NvmeBlock, bits};
 use crate::context::Context;
+use crate::facts::command::{BROADCAST, DATASET_MANAGEMENT, FLUSH, READ, WRITE, WRITE_ZEROES};
 
-pub(super) const FLUSH: u8 = 0x00;
-pub(super) const WRITE: u8 = 0x01;
-pub(super) const READ: u8 = 0x02;
-pub(super) const WRITE_ZEROES: u8 = 0x08;
-pub(super) const DATASET_MANAGEMENT: u8 = 0x09;
-
-/// Every namespace at once.
-const BROADCAST: u32 = 0xffff_ffff;
 /// Bytes of one range of Dataset Management.
 const RANGE_BYTES: u64 = 16;
 

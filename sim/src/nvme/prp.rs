@@ -2,10 +2,8 @@
 
 use super::bits;
 use super::status::Status;
+pub(crate) use crate::facts::controller::PAGE;
 use crate::memory::PhysicalMemory;
-
-/// CC.MPS = 0, always on this controller although the CPU uses pages of 16 KiB.
-pub(crate) const PAGE: u64 = 4096;
 
 /// A piece of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,9 @@ use std::collections::VecDeque;
 use super::bits;
 use super::prp::Segment;
 use super::status::Status;
+use crate::facts::command::{CQE_BYTES, CQE_CID, CQE_RESULT, CQE_SQHD, CQE_STATUS};
+use crate::facts::status::PHASE;
 use crate::memory::{MemoryFault, PhysicalMemory};
-
-/// More tags than this the hardware does not know, whatever the registers say (Linux apple.c).
-pub(crate) const TAGS: u16 = 64;
 
 /// Which of the two queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +77,7 @@ impl CompletionQueue {
     }
 
     pub(crate) fn segment(&self) -> Segment {
-        Segment { address: self.base, length: u64::from(self.size) * 16 }
+        Segment { address: self.base, length: u64::from(self.size) * CQE_BYTES as u64 }
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -97,13 +96,14 @@ impl CompletionQueue {
         entry: &Completion,
         junk: u64,
     ) -> Result<(), MemoryFault> {
-        let mut bytes = [0; 14];
-        bits::put(&mut bytes, 0, &entry.result.to_le_bytes());
-        bits::put(&mut bytes, 8, &bits::low32(junk).to_le_bytes());
-        bits::put(&mut bytes, 12, &entry.id.to_le_bytes());
-        let address = self.base + u64::from(self.tail) * 16;
+        let mut bytes = [0; CQE_STATUS];
+        bits::put(&mut bytes, CQE_RESULT, &entry.result.to_le_bytes());
+        bits::put(&mut bytes, CQE_SQHD, &bits::low32(junk).to_le_bytes());
+        bits::put(&mut bytes, CQE_CID, &entry.id.to_le_bytes());
+        let address = self.base + u64::from(self.tail) * CQE_BYTES as u64;
         memory.write(address, &bytes)?;
-        memory.write(address + 14, &(entry.status.bits() | u16::from(self.phase)).to_le_bytes())?;
+        let phase = if self.phase { bits::low16(PHASE.mask()) } else { 0 };
+        memory.write(address + CQE_STATUS as u64, &(entry.status.bits() | phase).to_le_bytes())?;
         self.tail = (self.tail + 1) % self.size;
         if self.tail == 0 {
             self.phase = !self.phase;

@@ -4,47 +4,55 @@ use super::bits;
 use super::queue::QueueName;
 use super::{Due, NvmeBlock};
 use crate::context::Context;
+use crate::facts::apple::*;
+use crate::facts::controller::*;
+
+const CAP_HIGH: u64 = CAP + 4;
+const ASQ_HIGH: u64 = ASQ + 4;
+const ACQ_HIGH: u64 = ACQ + 4;
+const NVMMU_ASQ_TCB_BASE_HIGH: u64 = NVMMU_ASQ_TCB_BASE + 4;
+const NVMMU_IOSQ_TCB_BASE_HIGH: u64 = NVMMU_IOSQ_TCB_BASE + 4;
 
 /// The registers, by offset in the block, with the names that reports use.
 ///
 /// Standard ones: NVMe base specification. Apple's: Linux apple.c, m1n1, U-Boot, OpenBSD, which agree; MODESEL is
 /// U-Boot's and OpenBSD's, BASE_CMD_ID a QEMU model's.
 const NAMES: &[(u64, &str)] = &[
-    (0x00, "CAP"),
-    (0x04, "CAP_HIGH"),
-    (0x08, "VS"),
-    (0x0c, "INTMS"),
-    (0x10, "INTMC"),
-    (0x14, "CC"),
-    (0x1c, "CSTS"),
-    (0x20, "NSSR"),
-    (0x24, "AQA"),
-    (0x28, "ASQ"),
-    (0x2c, "ASQ_HIGH"),
-    (0x30, "ACQ"),
-    (0x34, "ACQ_HIGH"),
-    (0x38, "CMBLOC"),
-    (0x3c, "CMBSZ"),
-    (0x1000, "ADMIN_SQ_TAIL"),
-    (0x1004, "ADMIN_CQ_HEAD"),
-    (0x1008, "IO_SQ_TAIL"),
-    (0x100c, "IO_CQ_HEAD"),
-    (0x1210, "MAX_PEND_CMDS_CTRL"),
-    (0x1300, "BOOT_STATUS"),
-    (0x1304, "MODESEL"),
-    (0x1308, "BASE_CMD_ID"),
-    (0x24008, "UNKNOWN_CTRL"),
-    (0x24908, "LINEAR_SQ_CTRL"),
-    (0x2490c, "LINEAR_ASQ_DB"),
-    (0x24910, "LINEAR_IOSQ_DB"),
-    (0x28100, "NVMMU_NUM_TCBS"),
-    (0x28108, "NVMMU_ASQ_TCB_BASE"),
-    (0x2810c, "NVMMU_ASQ_TCB_BASE_HIGH"),
-    (0x28110, "NVMMU_IOSQ_TCB_BASE"),
-    (0x28114, "NVMMU_IOSQ_TCB_BASE_HIGH"),
-    (0x28118, "NVMMU_TCB_INVAL"),
-    (0x28120, "NVMMU_TCB_STAT"),
-    (0x29120, "NVMMU_TCB_STAT_M1N1"),
+    (CAP, "CAP"),
+    (CAP_HIGH, "CAP_HIGH"),
+    (VS, "VS"),
+    (INTMS, "INTMS"),
+    (INTMC, "INTMC"),
+    (CC, "CC"),
+    (CSTS, "CSTS"),
+    (NSSR, "NSSR"),
+    (AQA, "AQA"),
+    (ASQ, "ASQ"),
+    (ASQ_HIGH, "ASQ_HIGH"),
+    (ACQ, "ACQ"),
+    (ACQ_HIGH, "ACQ_HIGH"),
+    (CMBLOC, "CMBLOC"),
+    (CMBSZ, "CMBSZ"),
+    (ADMIN_SQ_TAIL, "ADMIN_SQ_TAIL"),
+    (ADMIN_CQ_HEAD, "ADMIN_CQ_HEAD"),
+    (IO_SQ_TAIL, "IO_SQ_TAIL"),
+    (IO_CQ_HEAD, "IO_CQ_HEAD"),
+    (MAX_PEND_CMDS_CTRL, "MAX_PEND_CMDS_CTRL"),
+    (BOOT_STATUS, "BOOT_STATUS"),
+    (MODESEL, "MODESEL"),
+    (BASE_CMD_ID, "BASE_CMD_ID"),
+    (UNKNOWN_CTRL, "UNKNOWN_CTRL"),
+    (LINEAR_SQ_CTRL, "LINEAR_SQ_CTRL"),
+    (LINEAR_ASQ_DB, "LINEAR_ASQ_DB"),
+    (LINEAR_IOSQ_DB, "LINEAR_IOSQ_DB"),
+    (NVMMU_NUM_TCBS, "NVMMU_NUM_TCBS"),
+    (NVMMU_ASQ_TCB_BASE, "NVMMU_ASQ_TCB_BASE"),
+    (NVMMU_ASQ_TCB_BASE_HIGH, "NVMMU_ASQ_TCB_BASE_HIGH"),
+    (NVMMU_IOSQ_TCB_BASE, "NVMMU_IOSQ_TCB_BASE"),
+    (NVMMU_IOSQ_TCB_BASE_HIGH, "NVMMU_IOSQ_TCB_BASE_HIGH"),
+    (NVMMU_TCB_INVAL, "NVMMU_TCB_INVAL"),
+    (NVMMU_TCB_STAT, "NVMMU_TCB_STAT"),
+    (NVMMU_TCB_STAT_M1N1, "NVMMU_TCB_STAT_M1N1"),
 ];
 
 /// The name of the 32-bit register at `offset` of the NVMe block, as in Linux' driver; the high half of a 64-bit
@@ -54,16 +62,9 @@ pub fn register_name(offset: u64) -> Option<&'static str> {
     NAMES.iter().find(|(at, _)| *at == offset).map(|(_, name)| *name)
 }
 
-pub(super) const BOOT_STATUS: u64 = 0x1300;
-/// What BOOT_STATUS says once the firmware has the controller ready.
-pub(super) const BOOT_STATUS_READY: u32 = 0xde71_ce55;
-
-/// UNKNOWN_CTRL: commands with a PRP of 0 fail. Set after reset, and to be cleared (Linux apple.c).
-pub(super) const PRP_NULL_CHECK: u32 = 1 << 11;
-
 /// Registers of 64 bits.
 fn is_wide(offset: u64) -> bool {
-    matches!(offset, 0x00 | 0x28 | 0x30 | 0x28108 | 0x28110)
+    matches!(offset, CAP | ASQ | ACQ | NVMMU_ASQ_TCB_BASE | NVMMU_IOSQ_TCB_BASE)
 }
 
 /// The registers that only Apple's block has.
@@ -80,9 +81,18 @@ pub(super) struct AppleRegisters {
 }
 
 impl Default for AppleRegisters {
+    /// After a reset the check for a PRP of 0 is on, and to be switched off (Linux apple.c).
     fn default() -> Self {
         let (linear, maximum_pending, control_blocks, mode, invalidation) = (0, 0, 0, 0, 0);
-        Self { linear, maximum_pending, control: PRP_NULL_CHECK, control_blocks, mode, bases: [0; 2], invalidation }
+        Self {
+            linear,
+            maximum_pending,
+            control: PRP_NULL_CHECK.mask32(),
+            control_blocks,
+            mode,
+            bases: [0; 2],
+            invalidation,
+        }
     }
 }
 
@@ -98,7 +108,7 @@ impl NvmeBlock {
         }
         if !self.may_touch(ctx, offset, "read") {
             if self.crashed {
-                return if offset == 0x1c { 1 << 1 } else { 0 };
+                return if offset == CSTS { CSTS_CFS.mask() } else { 0 };
             }
             // Not 0 and not all ones, so that a driver which takes it for an answer goes wrong.
             return 0xdead_0000_dead_0000 >> (64 - 8 * u32::from(size.clamp(1, 8))) | offset & 0xff;
@@ -164,35 +174,35 @@ impl NvmeBlock {
     fn read_register(&mut self, ctx: &mut Context<'_>, offset: u64) -> u32 {
         let high = |value: u64| bits::low32(value >> 32);
         match offset {
-            0x00 => bits::low32(self.capabilities()),
-            0x04 => high(self.capabilities()),
-            0x08 => self.settings.identity.version,
-            0x0c | 0x10 => self.controller.mask,
-            0x14 => self.controller.cc,
-            0x1c => self.status_register(),
-            0x20 | 0x38 | 0x3c => 0,
-            0x24 => self.controller.aqa,
-            0x28 => bits::low32(self.controller.asq),
-            0x2c => high(self.controller.asq),
-            0x30 => bits::low32(self.controller.acq),
-            0x34 => high(self.controller.acq),
-            0x1210 => self.apple.maximum_pending,
-            0x1300 => BOOT_STATUS_READY,
-            0x1304 => self.apple.mode,
-            0x1308 => 0x6000,
-            0x24008 => self.apple.control,
-            0x24908 => self.apple.linear,
-            0x28100 => self.apple.control_blocks,
-            0x28108 => bits::low32(self.apple.bases[0]),
-            0x2810c => high(self.apple.bases[0]),
-            0x28110 => bits::low32(self.apple.bases[1]),
-            0x28114 => high(self.apple.bases[1]),
-            0x28120 => self.apple.invalidation,
-            0x29120 => {
-                ctx.note("tcb-stat-elsewhere", place(offset), "TCB_STAT is at 0x28120; m1n1 reads here, and finds 0");
+            CAP => bits::low32(self.capabilities()),
+            CAP_HIGH => high(self.capabilities()),
+            VS => self.settings.identity.version,
+            INTMS | INTMC => self.controller.mask,
+            CC => self.controller.cc,
+            CSTS => self.status_register(),
+            NSSR | CMBLOC | CMBSZ => 0,
+            AQA => self.controller.aqa,
+            ASQ => bits::low32(self.controller.asq),
+            ASQ_HIGH => high(self.controller.asq),
+            ACQ => bits::low32(self.controller.acq),
+            ACQ_HIGH => high(self.controller.acq),
+            MAX_PEND_CMDS_CTRL => self.apple.maximum_pending,
+            BOOT_STATUS => BOOT_STATUS_READY,
+            MODESEL => self.apple.mode,
+            BASE_CMD_ID => 0x6000,
+            UNKNOWN_CTRL => self.apple.control,
+            LINEAR_SQ_CTRL => self.apple.linear,
+            NVMMU_NUM_TCBS => self.apple.control_blocks,
+            NVMMU_ASQ_TCB_BASE => bits::low32(self.apple.bases[0]),
+            NVMMU_ASQ_TCB_BASE_HIGH => high(self.apple.bases[0]),
+            NVMMU_IOSQ_TCB_BASE => bits::low32(self.apple.bases[1]),
+            NVMMU_IOSQ_TCB_BASE_HIGH => high(self.apple.bases[1]),
+            NVMMU_TCB_STAT => self.apple.invalidation,
+            NVMMU_TCB_STAT_M1N1 => {
+                ctx.note("tcb-stat-elsewhere", place(offset), "TCB_STAT is elsewhere; m1n1 reads here, and finds 0");
                 0
             }
-            0x1000..=0x100f | 0x2490c | 0x24910 | 0x28118 => {
+            ADMIN_SQ_TAIL..=IO_CQ_HEAD | LINEAR_ASQ_DB | LINEAR_IOSQ_DB | NVMMU_TCB_INVAL => {
                 ctx.note("write-only-register", place(offset), "read of a register that is only written");
                 0
             }
@@ -204,38 +214,40 @@ impl NvmeBlock {
     }
 
     fn write_register(&mut self, ctx: &mut Context<'_>, offset: u64, value: u32) {
-        if self.controller.enabled() && matches!(offset, 0x24..=0x34) {
+        if self.controller.enabled() && matches!(offset, AQA..=ACQ_HIGH) {
             let detail = format!("{value:#x} written while CC.EN is set; ignored");
             return ctx.violation("admin-registers-while-enabled", place(offset), detail);
         }
         match offset {
-            0x0c => self.set_mask(ctx, self.controller.mask | value),
-            0x10 => self.set_mask(ctx, self.controller.mask & !value),
-            0x14 => self.write_configuration(ctx, value),
-            0x24 => self.controller.aqa = value & 0x0fff_0fff,
-            0x28 => self.controller.asq = bits::with_low(self.controller.asq, value),
-            0x2c => self.controller.asq = bits::with_high(self.controller.asq, value),
-            0x30 => self.controller.acq = bits::with_low(self.controller.acq, value),
-            0x34 => self.controller.acq = bits::with_high(self.controller.acq, value),
-            0x1004 => self.consume(ctx, QueueName::Admin, offset, value),
-            0x100c => self.consume(ctx, QueueName::Io, offset, value),
-            0x1000 | 0x1008 => {
+            INTMS => self.set_mask(ctx, self.controller.mask | value),
+            INTMC => self.set_mask(ctx, self.controller.mask & !value),
+            CC => self.write_configuration(ctx, value),
+            AQA => self.controller.aqa = value & (AQA_ASQS.mask32() | AQA_ACQS.mask32()),
+            ASQ => self.controller.asq = bits::with_low(self.controller.asq, value),
+            ASQ_HIGH => self.controller.asq = bits::with_high(self.controller.asq, value),
+            ACQ => self.controller.acq = bits::with_low(self.controller.acq, value),
+            ACQ_HIGH => self.controller.acq = bits::with_high(self.controller.acq, value),
+            ADMIN_CQ_HEAD => self.consume(ctx, QueueName::Admin, offset, value),
+            IO_CQ_HEAD => self.consume(ctx, QueueName::Io, offset, value),
+            ADMIN_SQ_TAIL | IO_SQ_TAIL => {
                 let detail = format!("{value:#x}: the tail of a ring, which this controller does not have");
                 ctx.violation("standard-doorbell", place(offset), detail);
             }
-            0x1210 => self.apple.maximum_pending = value,
-            0x1304 => self.apple.mode = value,
-            0x24008 => self.apple.control = value,
-            0x24908 => self.apple.linear = value,
-            0x2490c => self.ring(ctx, QueueName::Admin, offset, value),
-            0x24910 => self.ring(ctx, QueueName::Io, offset, value),
-            0x28100 => self.apple.control_blocks = value,
-            0x28108 => self.set_base(ctx, QueueName::Admin, offset, |base| bits::with_low(base, value)),
-            0x2810c => self.set_base(ctx, QueueName::Admin, offset, |base| bits::with_high(base, value)),
-            0x28110 => self.set_base(ctx, QueueName::Io, offset, |base| bits::with_low(base, value)),
-            0x28114 => self.set_base(ctx, QueueName::Io, offset, |base| bits::with_high(base, value)),
-            0x28118 => self.invalidate(ctx, offset, value),
-            0x1c => ctx.note("read-only-register", place(offset), format!("{value:#x} written to CSTS")),
+            MAX_PEND_CMDS_CTRL => self.apple.maximum_pending = value,
+            MODESEL => self.apple.mode = value,
+            UNKNOWN_CTRL => self.apple.control = value,
+            LINEAR_SQ_CTRL => self.apple.linear = value,
+            LINEAR_ASQ_DB => self.ring(ctx, QueueName::Admin, offset, value),
+            LINEAR_IOSQ_DB => self.ring(ctx, QueueName::Io, offset, value),
+            NVMMU_NUM_TCBS => self.apple.control_blocks = value,
+            NVMMU_ASQ_TCB_BASE => self.set_base(ctx, QueueName::Admin, offset, |base| bits::with_low(base, value)),
+            NVMMU_ASQ_TCB_BASE_HIGH => {
+                self.set_base(ctx, QueueName::Admin, offset, |base| bits::with_high(base, value))
+            }
+            NVMMU_IOSQ_TCB_BASE => self.set_base(ctx, QueueName::Io, offset, |base| bits::with_low(base, value)),
+            NVMMU_IOSQ_TCB_BASE_HIGH => self.set_base(ctx, QueueName::Io, offset, |base| bits::with_high(base, value)),
+            NVMMU_TCB_INVAL => self.invalidate(ctx, offset, value),
+            CSTS => ctx.note("read-only-register", place(offset), format!("{value:#x} written to CSTS")),
             _ => {
                 let detail = format!("{value:#x} written where no writable register is known");
                 ctx.violation("unknown-register", place(offset), detail);

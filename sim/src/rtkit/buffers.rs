@@ -1,16 +1,15 @@
 //! The buffers that the system endpoints ask for, and the ioreport traffic.
 
-use super::{CRASHLOG, Coprocessor, IOREPORT, OSLOG, Phase, SYSLOG, Step};
+use super::{CRASHLOG, Coprocessor, IOREPORT, OSLOG, Phase, SYSLOG, Step, message as payload_of};
 use crate::context::Context;
+use crate::facts::rtkit::{
+    self as facts, BUFFER, BUFFER_PAGE as PAGE, IOREPORT_REPORT as REPORT, IOREPORT_START as REPORT_START,
+    OSLOG_BUFFER, SYSLOG_LOG,
+};
 use crate::fault::{CrashStage, Fault};
 use crate::mailbox::Message;
 use crate::sart::Refused;
 
-pub(super) const BUFFER: u64 = 0x1;
-const REPORT: u64 = 0x8;
-const REPORT_START: u64 = 0xc;
-const ADDRESS: u64 = (1 << 44) - 1;
-const PAGE: u64 = 4096;
 /// Pages that the endpoints 1, 2 and 4 ask for: what the recorded drivers were asked for.
 const PAGES: [(u8, u8); 3] = [(CRASHLOG, 4), (SYSLOG, 8), (IOREPORT, 4)];
 /// Bytes of the oslog buffer.
@@ -38,7 +37,11 @@ impl Coprocessor {
         if endpoint == OSLOG {
             // No driver is bound to answer this one (m1n1 does not, Linux used to acknowledge only).
             self.buffers.insert(endpoint, Buffer { address: None, size: OSLOG_BYTES });
-            return self.answer(ctx, endpoint, BUFFER << 56 | OSLOG_BYTES << 36);
+            return self.answer(
+                ctx,
+                endpoint,
+                facts::OSLOG_TYPE.put(OSLOG_BUFFER) | facts::OSLOG_SIZE.put(OSLOG_BYTES),
+            );
         }
         let Some((_, pages)) = PAGES.iter().copied().find(|(asks, _)| *asks == endpoint) else { return };
         let pages = self
@@ -51,10 +54,10 @@ impl Coprocessor {
             Fault::BufferPreset(odd, address) if *odd == endpoint => Some(*address),
             _ => None,
         });
-        let request = BUFFER << 52 | u64::from(pages) << 44;
+        let request = payload_of(BUFFER, facts::BUFFER_SIZE.put(pages.into()));
         if let Some(address) = preset {
             // A buffer of its own: announced, never answered.
-            self.answer(ctx, endpoint, request | address & ADDRESS);
+            self.answer(ctx, endpoint, request | facts::BUFFER_ADDRESS.put(address));
             return self.granted(ctx, endpoint);
         }
         self.buffers.insert(endpoint, Buffer { address: None, size: u64::from(pages) * PAGE });
@@ -65,10 +68,12 @@ impl Coprocessor {
     pub(super) fn check_granted(&mut self, ctx: &mut Context<'_>, message: Message) {
         let Message { endpoint, payload } = message;
         let (address, size) = match endpoint {
-            CRASHLOG | SYSLOG | IOREPORT if payload >> 52 & 0xff == BUFFER => {
-                (payload & ADDRESS, (payload >> 44 & 0xff) * PAGE)
+            CRASHLOG | SYSLOG | IOREPORT if facts::TYPE.of(payload) == BUFFER => {
+                (facts::BUFFER_ADDRESS.of(payload), facts::BUFFER_SIZE.of(payload) * PAGE)
             }
-            OSLOG if payload >> 56 == BUFFER => ((payload & 0xf_ffff_ffff) << 12, payload >> 36 & 0xf_ffff),
+            OSLOG if facts::OSLOG_TYPE.of(payload) == OSLOG_BUFFER => {
+                (facts::OSLOG_ADDRESS.of(payload) * PAGE, facts::OSLOG_SIZE.of(payload))
+            }
             _ => return,
         };
         if address == 0 || size == 0 {
@@ -90,11 +95,11 @@ impl Coprocessor {
     /// A message to one of the endpoints 1, 2, 4 and 8.
     pub(super) fn system(&mut self, ctx: &mut Context<'_>, message: Message) {
         let Message { endpoint, payload } = message;
-        let kind = payload >> 52 & 0xff;
+        let kind = facts::TYPE.of(payload);
         match (endpoint, kind) {
             (OSLOG, _) => self.oslog(ctx, message),
             (_, BUFFER) => self.buffer_reply(ctx, message),
-            (SYSLOG, super::syslog::LOG) => self.syslog_echo(ctx, message),
+            (SYSLOG, SYSLOG_LOG) => self.syslog_echo(ctx, message),
             (IOREPORT, REPORT | REPORT_START) => {
                 let same = |one: &super::Expected| one.message == message;
                 let late = |one: &super::Expected| same(one) && one.read_at.is_some();
@@ -113,7 +118,7 @@ impl Coprocessor {
         if self.answered(open).is_none() {
             return self.complain(ctx, "buffer-reply-unasked", message, "no buffer request is open");
         }
-        let (address, size) = (payload & ADDRESS, (payload >> 44 & 0xff) * PAGE);
+        let (address, size) = (facts::BUFFER_ADDRESS.of(payload), facts::BUFFER_SIZE.of(payload) * PAGE);
         let asked = self.buffers.get(&endpoint).map_or(0, |buffer| buffer.size);
         if address == 0 || address % PAGE != 0 {
             return self.complain(ctx, "buffer-address", message, "an address that is a multiple of 4096 is wanted");
@@ -133,8 +138,8 @@ impl Coprocessor {
             }
             SYSLOG => self.open_syslog(ctx),
             IOREPORT => {
-                self.ask(ctx, endpoint, REPORT_START << 52, "ioreport-not-echoed");
-                self.ask(ctx, endpoint, REPORT << 52, "ioreport-not-echoed");
+                self.ask(ctx, endpoint, payload_of(REPORT_START, 0), "ioreport-not-echoed");
+                self.ask(ctx, endpoint, payload_of(REPORT, 0), "ioreport-not-echoed");
             }
             _ => {}
         }
@@ -143,15 +148,15 @@ impl Coprocessor {
 
     fn oslog(&mut self, ctx: &mut Context<'_>, message: Message) {
         let payload = message.payload;
-        match payload >> 56 {
-            BUFFER => {
-                let (address, size) = ((payload & 0xf_ffff_ffff) << 12, payload >> 36 & 0xf_ffff);
+        match facts::OSLOG_TYPE.of(payload) {
+            OSLOG_BUFFER => {
+                let (address, size) = (facts::OSLOG_ADDRESS.of(payload) * PAGE, facts::OSLOG_SIZE.of(payload));
                 if address == 0 || size < OSLOG_BYTES {
                     return self.complain(ctx, "buffer-size", message, "the oslog buffer is too small or at 0");
                 }
                 self.buffers.insert(OSLOG, Buffer { address: Some(address), size });
             }
-            3 => {}
+            facts::OSLOG_ACK => {}
             _ => self.complain(ctx, "endpoint-message-unknown", message, "oslog knows types 1 and 3"),
         }
     }
@@ -173,7 +178,7 @@ impl Coprocessor {
                     return self.crash(ctx, "ioreport DMA refused");
                 }
             }
-            self.ask(ctx, IOREPORT, REPORT << 52, "ioreport-not-echoed");
+            self.ask(ctx, IOREPORT, payload_of(REPORT, 0), "ioreport-not-echoed");
         }
         self.later(ctx, self.timings.ioreport_period, Step::Report);
     }

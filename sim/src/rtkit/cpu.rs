@@ -2,23 +2,19 @@
 
 use super::{Coprocessor, Phase, Step, hello_delay};
 use crate::context::Context;
+use crate::facts::asc::{self, CPU_CONTROL, CPU_STATUS};
 use crate::fault::Fault;
 use crate::rtkit::syslog::Syslog;
 
-const CPU_CONTROL: u64 = 0x44;
-const CPU_STATUS: u64 = 0x48;
-pub(super) const RUN: u32 = 1 << 4;
-const STATUS_RUNNING: u32 = 1 << 0;
-const STATUS_STOPPED: u32 = 1 << 1;
-const STATUS_IDLE: u32 = 1 << 5;
+pub(super) const RUN: u32 = asc::RUN.mask32();
 
 impl Coprocessor {
     pub(crate) fn read(&self, offset: u64) -> u32 {
         match offset {
             CPU_CONTROL => self.control,
             CPU_STATUS => {
-                let running = if self.control & RUN != 0 { STATUS_RUNNING } else { STATUS_STOPPED };
-                running | if self.mailbox.has_outbox() { 0 } else { STATUS_IDLE }
+                let running = if self.control & RUN != 0 { asc::STATUS_RUNNING } else { asc::STATUS_STOPPED };
+                running.mask32() | if self.mailbox.has_outbox() { 0 } else { asc::STATUS_IDLE.mask32() }
             }
             _ => self.others.get(&offset).copied().unwrap_or(0),
         }

@@ -1,33 +1,28 @@
 //! Endpoint 0: versions, the endpoint map, starting endpoints, power states.
 
-use super::{Coprocessor, IOREPORT, Phase, Step, UNANSWERED_NS};
+use super::{Coprocessor, IOREPORT, MANAGEMENT, Phase, Step, UNANSWERED_NS, message as payload};
 use crate::context::Context;
+use crate::facts::rtkit::{
+    self as facts, EPMAP_LAST, PWR_IDLE as IDLE, PWR_INIT as INIT, PWR_OFF as OFF, PWR_ON as ON,
+    PWR_QUIESCED as QUIESCED, PWR_SLEEP as SLEEP,
+};
 use crate::fault::{CrashStage, Fault};
 use crate::mailbox::Message;
 
-const HELLO: u64 = 0x1;
-const HELLO_REPLY: u64 = 0x2;
-const PING: u64 = 0x3;
-const PONG: u64 = 0x4;
-const START_ENDPOINT: u64 = 0x5;
-const SET_IOP_POWER: u64 = 0x6;
-const IOP_POWER_ACK: u64 = 0x7;
-const ENDPOINT_MAP: u64 = 0x8;
-const SET_AP_POWER: u64 = 0xb;
-
-const MAP_LAST: u64 = 1 << 51;
-const MAP_MORE: u64 = 1 << 0;
 /// Pages of the endpoint map: 0 to 4, 8 and 10 (tracekit), then the application endpoint 0x20.
 const MAP: [u32; 2] = [0x51f, 0x1];
 /// Endpoints without which the firmware does not finish its boot.
 const REQUIRED: [u8; 2] = [super::CRASHLOG, IOREPORT];
 
-pub(super) const OFF: u16 = 0x000;
-pub(super) const SLEEP: u16 = 0x001;
-const QUIESCED: u16 = 0x010;
-const ON: u16 = 0x020;
-pub(super) const IDLE: u16 = 0x201;
-const INIT: u16 = 0x220;
+/// The acknowledgement of that IOP power state.
+const fn acknowledgement(state: u16) -> u64 {
+    super::message(facts::SET_IOP_PWR_ACK, state as u64)
+}
+
+/// The power state that a message carries.
+fn power_state(message: Message) -> u16 {
+    (facts::PWR_STATE.of(message.payload) & 0xffff) as u16
+}
 
 impl Coprocessor {
     pub(super) fn say_hello(&mut self, ctx: &mut Context<'_>) {
@@ -41,20 +36,23 @@ impl Coprocessor {
             .fault(
                 |fault| if let Fault::Versions(minimum, maximum) = fault { Some((*minimum, *maximum)) } else { None },
             )
-            .unwrap_or((11, 12));
-        let payload = HELLO << 52 | u64::from(maximum) << 16 | u64::from(minimum);
-        self.ask(ctx, 0, payload, "hello-unanswered");
+            .unwrap_or(facts::VERSIONS.into());
+        let range = facts::HELLO_MAX.put(maximum.into()) | facts::HELLO_MIN.put(minimum.into());
+        let payload = payload(facts::HELLO, range);
+        self.ask(ctx, MANAGEMENT, payload, "hello-unanswered");
     }
 
     pub(super) fn management(&mut self, ctx: &mut Context<'_>, payload: u64) {
-        let message = Message { endpoint: 0, payload };
-        match payload >> 52 & 0xff {
-            HELLO_REPLY => self.hello_reply(ctx, message),
-            ENDPOINT_MAP => self.map_reply(ctx, message),
-            START_ENDPOINT => self.start_endpoint(ctx, message),
-            SET_IOP_POWER => self.iop_power(ctx, message),
-            SET_AP_POWER => self.ap_power(ctx, message),
-            PING => self.answer(ctx, 0, PONG << 52 | payload & 0xf_ffff_ffff_ffff),
+        let message = Message { endpoint: MANAGEMENT, payload };
+        match facts::TYPE.of(payload) {
+            facts::HELLO_REPLY => self.hello_reply(ctx, message),
+            facts::EPMAP => self.map_reply(ctx, message),
+            facts::STARTEP => self.start_endpoint(ctx, message),
+            facts::SET_IOP_PWR => self.iop_power(ctx, message),
+            facts::SET_AP_PWR => self.ap_power(ctx, message),
+            facts::PING => {
+                self.answer(ctx, MANAGEMENT, payload & !facts::TYPE.mask() | facts::TYPE.put(facts::PONG));
+            }
             _ => self.complain(ctx, "management-unknown", message, "no such management message"),
         }
     }
@@ -63,12 +61,12 @@ impl Coprocessor {
         if self.phase != Phase::Hello || self.answered(|one| one.rule == "hello-unanswered").is_none() {
             return self.complain(ctx, "hello-reply-unasked", message, "no HELLO is open");
         }
-        let (minimum, maximum) = (message.payload & 0xffff, message.payload >> 16 & 0xffff);
+        let (minimum, maximum) = (facts::HELLO_MIN.of(message.payload), facts::HELLO_MAX.of(message.payload));
         let offered =
             self.fault(|fault| {
                 if let Fault::Versions(low, high) = fault { Some(u64::from(*low)..=u64::from(*high)) } else { None }
             })
-            .unwrap_or(11..=12);
+            .unwrap_or(facts::VERSIONS[0].into()..=facts::VERSIONS[1].into());
         if minimum != maximum || !offered.contains(&minimum) {
             return self.complain(ctx, "hello-version", message, "both halves carry one version out of those offered");
         }
@@ -82,9 +80,10 @@ impl Coprocessor {
         self.phase = Phase::Map(page);
         let endless = self.has(&Fault::EndpointMapEndless);
         let bitmap = MAP.get(usize::from(page)).copied().unwrap_or(0);
-        let last = if usize::from(page) + 1 == MAP.len() && !endless { MAP_LAST } else { 0 };
-        let payload = ENDPOINT_MAP << 52 | last | u64::from(page & 7) << 32 | u64::from(bitmap);
-        self.ask(ctx, 0, payload, "endpoint-map-unanswered");
+        let last = if usize::from(page) + 1 == MAP.len() && !endless { EPMAP_LAST.mask() } else { 0 };
+        let bits = facts::EPMAP_BASE.put(page.into()) | facts::EPMAP_BITMAP.put(bitmap.into());
+        let payload = payload(facts::EPMAP, last | bits);
+        self.ask(ctx, MANAGEMENT, payload, "endpoint-map-unanswered");
     }
 
     fn map_reply(&mut self, ctx: &mut Context<'_>, message: Message) {
@@ -94,8 +93,9 @@ impl Coprocessor {
         let Some(asked) = self.answered(|one| one.rule == "endpoint-map-unanswered") else {
             return self.complain(ctx, "endpoint-map-unasked", message, "no endpoint map page is open");
         };
-        let last = asked.message.payload & MAP_LAST;
-        let wanted = ENDPOINT_MAP << 52 | u64::from(page & 7) << 32 | last | if last == 0 { MAP_MORE } else { 0 };
+        let last = asked.message.payload & EPMAP_LAST.mask();
+        let end = if last == 0 { facts::EPMAP_MORE.mask() } else { last };
+        let wanted = payload(facts::EPMAP, facts::EPMAP_BASE.put(page.into()) | end);
         if message.payload != wanted {
             return self.complain(ctx, "endpoint-map-reply", message, &format!("wanted is {wanted:#018x}"));
         }
@@ -105,14 +105,16 @@ impl Coprocessor {
             self.phase = Phase::Endpoints;
             // Not a message: the drivers start endpoints unasked, at once.
             let expected = super::Expected {
-                message: Message { endpoint: 0, payload: 0 },
+                message: Message { endpoint: MANAGEMENT, payload: 0 },
                 rule: "endpoints-not-started",
                 read_at: Some(ctx.now),
             };
             self.expected.push(expected);
             self.later(ctx, self.timings.patience, Step::LookForAnswers);
             if self.has(&Fault::UnknownMessages) {
-                for (endpoint, payload) in [(0, 0xf << 52), (3, 0xff << 48), (10, 0x1234), (0, PONG << 52)] {
+                for (endpoint, payload) in
+                    [(0, payload(0xf, 0)), (3, 0xff << 48), (10, 0x1234), (0, payload(facts::PONG, 0))]
+                {
                     self.answer(ctx, endpoint, payload);
                 }
             }
@@ -120,7 +122,7 @@ impl Coprocessor {
     }
 
     fn start_endpoint(&mut self, ctx: &mut Context<'_>, message: Message) {
-        let endpoint = (message.payload >> 32 & 0xff) as u8;
+        let endpoint = (facts::STARTEP_EP.of(message.payload) & 0xff) as u8;
         if !matches!(self.phase, Phase::Endpoints | Phase::On) {
             return self.complain(ctx, "endpoint-started-early", message, "endpoints start after the last map page");
         }
@@ -128,10 +130,10 @@ impl Coprocessor {
         if !listed {
             return self.complain(ctx, "endpoint-not-in-map", message, "the map does not have it");
         }
-        if message.payload & 3 != 2 {
+        if facts::STARTEP_FLAG.of(message.payload) != facts::STARTEP_START {
             return self.complain(ctx, "endpoint-start-flag", message, "flag 2 starts an endpoint");
         }
-        if endpoint == 0 || !self.started.insert(endpoint) {
+        if endpoint == MANAGEMENT || !self.started.insert(endpoint) {
             return self.complain(ctx, "endpoint-started-twice", message, "it is started already");
         }
         if REQUIRED.iter().all(|required| self.started.contains(required)) {
@@ -163,7 +165,7 @@ impl Coprocessor {
                 .fault(|fault| if let Fault::PowerAckDelay(delay) = fault { Some(*delay) } else { None })
                 .unwrap_or(0);
         self.acknowledged = true;
-        self.later(ctx, delay, Step::Send(Message { endpoint: 0, payload: IOP_POWER_ACK << 52 | u64::from(ON) }));
+        self.later(ctx, delay, Step::Send(Message { endpoint: MANAGEMENT, payload: acknowledgement(ON) }));
         self.later(ctx, delay + self.timings.boot_status, Step::Ready);
         if self.crashes_at(CrashStage::Running) {
             self.later(ctx, delay + 10_000_000, Step::Crash("fault: crash while running".into()));
@@ -191,13 +193,13 @@ impl Coprocessor {
     }
 
     fn iop_power(&mut self, ctx: &mut Context<'_>, message: Message) {
-        let state = (message.payload & 0xffff) as u16;
+        let state = power_state(message);
         match (state, self.phase) {
             (ON, Phase::Idle(_)) if self.has(&Fault::WakeNeedsInit) => {}
             // State kept by the same session: no HELLO, just the acknowledgement.
             (ON | INIT, Phase::Idle(IDLE)) if self.acknowledged => {
                 self.phase = Phase::On;
-                self.answer(ctx, 0, IOP_POWER_ACK << 52 | u64::from(ON));
+                self.answer(ctx, MANAGEMENT, acknowledgement(ON));
                 self.later(ctx, self.timings.boot_status, Step::Ready);
             }
             (ON | INIT, Phase::Idle(OFF)) => {
@@ -211,7 +213,7 @@ impl Coprocessor {
                     self.later(ctx, delay, Step::SayHello);
                 }
             }
-            (ON | INIT, Phase::On) if self.acknowledged => self.answer(ctx, 0, IOP_POWER_ACK << 52 | u64::from(ON)),
+            (ON | INIT, Phase::On) if self.acknowledged => self.answer(ctx, MANAGEMENT, acknowledgement(ON)),
             // During a boot: the drivers which send it blindly get the one HELLO that is on its way.
             (ON | INIT, _) => {}
             (SLEEP | QUIESCED | IDLE | OFF, Phase::Idle(_)) => {
@@ -245,7 +247,7 @@ impl Coprocessor {
         if !self.buffers_reachable(ctx) || self.has(&Fault::NoSleepAck) {
             return;
         }
-        self.answer(ctx, 0, IOP_POWER_ACK << 52 | u64::from(state));
+        self.answer(ctx, MANAGEMENT, acknowledgement(state));
         self.later(ctx, self.timings.firmware_answer, Step::Sleep(state));
     }
 
@@ -262,7 +264,7 @@ impl Coprocessor {
     }
 
     fn ap_power(&mut self, ctx: &mut Context<'_>, message: Message) {
-        let state = (message.payload & 0xffff) as u16;
+        let state = power_state(message);
         if !matches!(state, OFF | SLEEP | QUIESCED | ON | IDLE | INIT) {
             return self.complain(ctx, "ap-power-state", message, "no such power state");
         }
@@ -271,7 +273,7 @@ impl Coprocessor {
         }
         self.ap_state = Some(state);
         if !self.has(&Fault::NoApAck) {
-            self.answer(ctx, 0, SET_AP_POWER << 52 | u64::from(state));
+            self.answer(ctx, MANAGEMENT, payload(facts::SET_AP_PWR, state.into()));
         }
         if state == ON {
             self.talk(ctx);

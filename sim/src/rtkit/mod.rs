@@ -13,6 +13,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::config::{AnsState, MachineConfig, Timings};
 use crate::context::{Context, Event};
+use crate::facts::rtkit::{
+    EP_CRASHLOG as CRASHLOG, EP_DEBUG as DEBUG, EP_IOREPORT as IOREPORT, EP_MANAGEMENT as MANAGEMENT,
+    EP_OSLOG as OSLOG, EP_SYSLOG as SYSLOG, PWR_IDLE, PWR_OFF, PWR_SLEEP, TYPE,
+};
 use crate::fault::{CrashStage, Fault};
 use crate::mailbox::{Mailbox, Message};
 use crate::sart::Sart;
@@ -20,12 +24,6 @@ use crate::sart::Sart;
 use buffers::Buffer;
 use cpu::RUN;
 use syslog::Syslog;
-
-pub(crate) const CRASHLOG: u8 = 1;
-pub(crate) const SYSLOG: u8 = 2;
-pub(crate) const DEBUG: u8 = 3;
-pub(crate) const IOREPORT: u8 = 4;
-pub(crate) const OSLOG: u8 = 8;
 
 /// A message that was read so long ago without its answer counts as unanswered at a sleep request or at the end.
 const UNANSWERED_NS: u64 = 100_000_000;
@@ -103,6 +101,11 @@ pub(crate) struct Coprocessor {
     start_time: u64,
 }
 
+/// The payload of a message of that type over these bits.
+const fn message(kind: u64, bits: u64) -> u64 {
+    TYPE.put(kind) | bits
+}
+
 impl Coprocessor {
     pub(crate) fn new(config: &MachineConfig) -> Self {
         let running = config.ans == AnsState::Running;
@@ -115,7 +118,7 @@ impl Coprocessor {
             control: if running { RUN } else { 0 },
             others: BTreeMap::new(),
             held_in_reset: false,
-            phase: if running { Phase::Idle(management::IDLE) } else { Phase::Off },
+            phase: if running { Phase::Idle(PWR_IDLE) } else { Phase::Off },
             agenda: BTreeMap::new(),
             sequence: 0,
             blocked: VecDeque::new(),
@@ -149,7 +152,7 @@ impl Coprocessor {
             // A core that is late or silent on purpose counts as dead, so that a driver which gives up may clean up.
             Phase::Booting => !self.has(&Fault::NoHello) && self.fault(hello_delay).is_none(),
             Phase::Hello | Phase::Map(_) | Phase::Endpoints | Phase::On => true,
-            Phase::Idle(state) => state != management::SLEEP && state != management::OFF,
+            Phase::Idle(state) => state != PWR_SLEEP && state != PWR_OFF,
             Phase::Off | Phase::Crashed | Phase::Broken => false,
         }
     }
@@ -261,7 +264,7 @@ impl Coprocessor {
 
     fn receive(&mut self, ctx: &mut Context<'_>, message: Message) {
         let Message { endpoint, payload } = message;
-        if endpoint == 0 {
+        if endpoint == MANAGEMENT {
             self.management(ctx, payload);
         } else if matches!(self.phase, Phase::Idle(_)) {
             // The echo of a line which was on its way when the sleep was acknowledged.

@@ -2,19 +2,16 @@
 
 use std::collections::VecDeque;
 
-use super::{Coprocessor, Phase, SYSLOG, Step};
+use super::{Coprocessor, Phase, SYSLOG, Step, message as payload};
 use crate::context::Context;
+use crate::facts::rtkit::{self as facts, SYSLOG_CONTEXT_BYTES as CONTEXT_BYTES};
 use crate::fault::Fault;
 use crate::mailbox::Message;
 use crate::sart::Refused;
 
-const INIT: u64 = 0x8;
-pub(super) const LOG: u64 = 0x5;
+/// Entries of the buffer, and bytes of text in each.
 const ENTRIES: u64 = 0x20;
 const TEXT_BYTES: u8 = 0xc8;
-const HEADER_BYTES: u64 = 0x20;
-const CONTEXT_AT: usize = 8;
-const CONTEXT_BYTES: usize = 24;
 /// Lines that wait for the endpoint at most; older ones are dropped, as from any ring of log lines.
 const KEPT: usize = 64;
 
@@ -30,7 +27,8 @@ pub(super) struct Syslog {
 impl Coprocessor {
     /// The buffer is there: its geometry, and the first line.
     pub(super) fn open_syslog(&mut self, ctx: &mut Context<'_>) {
-        self.answer(ctx, SYSLOG, INIT << 52 | u64::from(TEXT_BYTES) << 24 | ENTRIES);
+        let geometry = facts::SYSLOG_TEXT_BYTES.put(TEXT_BYTES.into()) | facts::SYSLOG_ENTRIES.put(ENTRIES);
+        self.answer(ctx, SYSLOG, payload(facts::SYSLOG_INIT, geometry));
         self.syslog.lines.push_front(("rtkit".into(), "RTKit: syslog is up".into()));
         self.next_line(ctx);
     }
@@ -61,7 +59,7 @@ impl Coprocessor {
         let awake = matches!(self.phase, Phase::Endpoints | Phase::On);
         let Some((address, size)) = self.buffer(SYSLOG).filter(|_| awake && !busy) else { return };
         let Some((context, text)) = self.syslog.lines.pop_front() else { return };
-        let stride = HEADER_BYTES + u64::from(TEXT_BYTES);
+        let stride = facts::SYSLOG_TEXT as u64 + u64::from(TEXT_BYTES);
         let index = self.syslog.next % ENTRIES;
         self.syslog.next += 1;
         if (index + 1) * stride > size {
@@ -82,7 +80,7 @@ impl Coprocessor {
             }
         }
         let told = if garbage && self.syslog.next.is_multiple_of(2) { 0xff } else { index };
-        self.ask(ctx, SYSLOG, LOG << 52 | told, "syslog-not-echoed");
+        self.ask(ctx, SYSLOG, payload(facts::SYSLOG_LOG, facts::SYSLOG_INDEX.put(told)), "syslog-not-echoed");
     }
 
     pub(super) fn syslog_echo(&mut self, ctx: &mut Context<'_>, message: Message) {
@@ -98,11 +96,12 @@ impl Coprocessor {
 
 /// One entry as it lies in memory. Behind the text's NUL stays what was there before, as drivers must expect.
 fn entry(context: &str, text: &str, number: u64, garbage: bool) -> Vec<u8> {
-    let mut bytes = vec![0; CONTEXT_AT];
+    let mut bytes = vec![0; facts::SYSLOG_CONTEXT];
     bytes.splice(0..4, super::crash::word(number));
     let mut name: Vec<u8> = context.bytes().take(if garbage { CONTEXT_BYTES } else { CONTEXT_BYTES - 1 }).collect();
     name.resize(CONTEXT_BYTES, 0);
     bytes.extend(name);
+    bytes.resize(facts::SYSLOG_TEXT, 0);
     if garbage {
         let mut odd: Vec<u8> = text.chars().map(|letter| (u32::from(letter) & 0xff) as u8).collect();
         odd.resize(TEXT_BYTES.into(), 0xff);

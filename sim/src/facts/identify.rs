@@ -1,0 +1,91 @@
+//! The data of Identify (NVMe base specification), as offsets in bytes from the start of each structure.
+
+/// CNS of a namespace.
+pub const CNS_NAMESPACE: u32 = 0x00;
+/// CNS of the controller.
+pub const CNS_CONTROLLER: u32 = 0x01;
+/// Bytes of a structure.
+pub const BYTES: usize = 4096;
+
+/// Controller: PCI vendor, 2 bytes.
+pub const VID: usize = 0;
+/// Controller: PCI subsystem vendor, 2 bytes.
+pub const SSVID: usize = 2;
+/// Controller: serial number, 20 characters.
+pub const SN: usize = 4;
+/// Controller: model, 40 characters.
+pub const MN: usize = 24;
+/// Controller: firmware revision, 8 characters.
+pub const FR: usize = 64;
+/// Controller: arbitration burst.
+pub const RAB: usize = 72;
+/// Controller: IEEE OUI, 3 bytes.
+pub const IEEE: usize = 73;
+/// Controller: multi-path.
+pub const CMIC: usize = 76;
+/// Controller: largest transfer, 2^n least pages; 0 is none.
+pub const MDTS: usize = 77;
+/// Controller: its number, 2 bytes.
+pub const CNTLID: usize = 78;
+/// Controller: version, 4 bytes.
+pub const VER: usize = 80;
+/// Controller: time to resume, 4 bytes.
+pub const RTD3R: usize = 84;
+/// Controller: time to go down, 4 bytes.
+pub const RTD3E: usize = 88;
+/// Controller: asynchronous events, 4 bytes.
+pub const OAES: usize = 92;
+/// Controller: what follows the events.
+pub const CTRATT: usize = 96;
+/// Controller: sizes of submission entries, least 3:0, largest 7:4.
+pub const SQES: usize = 512;
+/// Controller: sizes of completion entries, the same way.
+pub const CQES: usize = 513;
+/// Controller: most commands, 2 bytes.
+pub const MAXCMD: usize = 514;
+/// Controller: namespaces, 4 bytes.
+pub const NN: usize = 516;
+/// Controller: optional NVM commands, 2 bytes.
+pub const ONCS: usize = 520;
+/// Controller: fused commands, 2 bytes.
+pub const FUSES: usize = 522;
+/// Controller: format.
+pub const FNA: usize = 524;
+/// Controller: volatile write cache.
+pub const VWC: usize = 525;
+/// Controller: atomic write unit, 2 bytes.
+pub const AWUN: usize = 526;
+
+/// Namespace: blocks that can be addressed, 8 bytes.
+pub const NSZE: usize = 0;
+/// Namespace: blocks that can be allocated, 8 bytes.
+pub const NCAP: usize = 8;
+/// Namespace: blocks in use, 8 bytes.
+pub const NUSE: usize = 16;
+/// Namespace: features.
+pub const NSFEAT: usize = 24;
+/// Namespace: formats, less one.
+pub const NLBAF: usize = 25;
+/// Namespace: the format in use.
+pub const FLBAS: usize = 26;
+/// Namespace: metadata.
+pub const MC: usize = 27;
+/// Namespace: protection that is possible.
+pub const DPC: usize = 28;
+/// Namespace: protection that is on.
+pub const DPS: usize = 29;
+/// Namespace: sharing.
+pub const NMIC: usize = 30;
+/// Namespace: reservations. Not in the reference's table; it follows NMIC in the specification.
+pub const RESCAP: usize = 31;
+/// Namespace: formats, 4 bytes each.
+pub const LBAF: usize = 128;
+/// Namespace: where the vendor's own begins; Apple's type of the namespace, 4 bytes (QEMU models, macOS' log strings).
+pub const NSTYPE: usize = 384;
+
+/// Format: bytes of metadata, 2 bytes.
+pub const LBAF_MS: usize = 0;
+/// Format: log2 of a block.
+pub const LBAF_LBADS: usize = 2;
+/// Format: relative performance.
+pub const LBAF_RP: usize = 3;

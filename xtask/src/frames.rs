@@ -27,6 +27,8 @@ pub(crate) fn decode(elf: &Path, mut console: impl Read, mut out: impl Write) ->
         for &byte in buffer.get(..count).unwrap_or_default() {
             match (byte, in_frame) {
                 (0, false) => in_frame = true,
+                // No frame is empty: the encoder begins its first one with a zero of its own.
+                (0, true) if frame.is_empty() => {}
                 (0, true) => {
                     in_frame = false;
                     let line = line(&table, &frame);

@@ -38,6 +38,10 @@ pub(crate) fn build(log: Log) -> Result<Image, Failure> {
     if log == Log::Defmt {
         command.args(["--no-default-features", "--features", "defmt"]);
     }
+    // Panic messages name source files: not with the paths of the machine that built it, so that two machines build one image.
+    let renamed = [(shell::top(), "anvil"), (shell::cargo_home(), "cargo"), (shell::sysroot()?, "rust")]
+        .map(|(path, name)| format!("{:?}", format!("--remap-path-prefix={}={name}", path.display())));
+    command.arg("--config").arg(format!("target.{}.rustflags=[{}]", setup::TARGET, renamed.join(", ")));
     shell::must(&mut command)?;
     let elf = folder.join(setup::TARGET).join("image").join("anvil");
     let flat = shell::target().join(log.file());

@@ -18,6 +18,18 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), |path| top().join(path))
 }
 
+/// Where cargo keeps the sources of dependencies.
+pub(crate) fn cargo_home() -> PathBuf {
+    let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    named.or_else(|| std::env::home_dir().map(|home| home.join(".cargo"))).unwrap_or_default()
+}
+
+/// Where the compiler keeps the sources of its library.
+pub(crate) fn sysroot() -> Result<PathBuf, Failure> {
+    let path = feed(Command::new("rustc").args(["--print", "sysroot"]).current_dir(top()), "")?;
+    Ok(PathBuf::from(path.trim()))
+}
+
 /// Tells the person what is being done.
 pub(crate) fn say(what: &str) {
     eprintln!("xtask: {what}");

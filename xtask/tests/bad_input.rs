@@ -26,7 +26,7 @@ fn a_disk_file_that_cannot_be_a_disk_is_refused_before_anything_runs() {
 #[test]
 fn a_disk_without_a_partition_table_says_so() {
     let path = disk("none.img", &["--table", "none"]);
-    let call = run(&["--disk", &path]).failed_with(1, &["GPT"]);
+    let call = run(&["--disk", &path]).failed_with(1, &["no partition table"]);
     broke_no_rule(&call);
 }
 
@@ -109,17 +109,18 @@ fn a_coprocessor_or_controller_that_fails_is_named_with_its_stage_and_the_machin
         ("endpoint-map-endless", &["rtkit-endpoints"]),
         ("no-power-ack", &["rtkit-power"]),
         ("crash=power", &["rtkit-power", "crash"]),
-        ("mailbox-full", &["mailbox"]),
+        ("mailbox-full", &["rtkit-", "no message came"]),
         ("buffer-pages=1:0", &["0"]),
         ("sart-full", &["SART"]),
         ("power-stuck=apcie_st", &["power-domains", "apcie_st"]),
         ("boot-status-never", &["boot-status"]),
-        ("controller-never-ready", &["controller-enable", "ready"]),
+        ("controller-never-ready", &["controller-enable", "CSTS is 0x00000000"]),
         ("cfs=0", &["controller-enable", "fatal"]),
         ("admin-error=6", &["identify"]),
         ("admin-error=5", &["io-queues"]),
-        ("io-error=0", &["0"]),
-        ("completion-lost=0", &["time"]),
+        ("completion-lost=0", &["no completion of tag 2"]),
+        ("no-sleep-ack", &["rtkit-sleep", "0x1"]),
+        ("shutdown-never", &["controller-shutdown", "CSTS"]),
     ] {
         for ans in ["stopped", "running"] {
             // A domain that is found on is never switched, so it cannot stick.
@@ -132,6 +133,12 @@ fn a_coprocessor_or_controller_that_fails_is_named_with_its_stage_and_the_machin
             broke_no_rule(&call);
         }
     }
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_named_with_the_status() {
+    let call = run(&["--fault", "io-error=5125", "--cmd", "read 5120 8"]).failed_with(1, &["5120", "unrecovered read"]);
+    broke_no_rule(&call);
 }
 
 #[test]

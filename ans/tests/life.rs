@@ -9,7 +9,8 @@
 
 mod common;
 
-use ans::{Config, Stage};
+use ans::sart::Version;
+use ans::{Config, Hardware, Stage};
 use common::{assert_clean, hardware, start};
 use sim::host::{Access, Board};
 use sim::{AnsState, MachineConfig};
@@ -158,5 +159,19 @@ fn it_comes_up_again_after_a_shutdown_on_the_same_hardware() {
         board.finish();
         assert_clean(&board);
         assert_eq!(board.pool_pages(), (0, 0));
+    }
+}
+
+#[test]
+fn both_versions_of_the_sart_let_it_live() {
+    for (number, version) in [(2, Version::Two), (3, Version::Three)] {
+        let mut config = MachineConfig::new(AnsState::Stopped);
+        config.sart_version = number;
+        let board = Board::new(config);
+        let parts = Hardware { sart_version: version, ..hardware(&board) };
+        let ans = start(parts, Config::default()).0.unwrap();
+        ans.shutdown(&mut |_, _| {}).unwrap();
+        board.finish();
+        assert_clean(&board);
     }
 }

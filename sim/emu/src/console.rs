@@ -36,12 +36,13 @@ pub(crate) struct Console {
     line: Vec<u8>,
     /// Whether log frames stand between and within lines: a NUL, the frame without any, a NUL.
     frames: bool,
-    in_frame: bool,
+    /// Bytes of the frame at hand; nothing between frames.
+    frame: Option<usize>,
 }
 
 impl Console {
     pub(crate) fn new(sink: Box<dyn Write>, frames: bool) -> Self {
-        Self { sink, line: Vec::new(), frames, in_frame: false }
+        Self { sink, line: Vec::new(), frames, frame: None }
     }
 
     /// Passes bytes on; calls `remark` for each line that means something.
@@ -52,9 +53,11 @@ impl Console {
         self.sink.write_all(bytes)?;
         for &byte in bytes {
             if self.frames && byte == 0 {
-                self.in_frame = !self.in_frame;
-            } else if self.in_frame {
+                // No frame is empty: the encoder begins its first one with a NUL of its own.
+                self.frame = if matches!(self.frame, None | Some(0)) { Some(0) } else { None };
+            } else if let Some(length) = &mut self.frame {
                 // A frame may hold a newline, and whatever text was logged.
+                *length += 1;
             } else if byte == b'\n' {
                 if let Some(found) = read(&String::from_utf8_lossy(&self.line)) {
                     remark(found);
@@ -126,11 +129,12 @@ mod tests {
         assert_eq!(seen, [Remark::Mark("a".into()), Remark::Mark("b".into())]);
         assert_eq!(console.line.len(), LINE);
     }
+
     #[test]
     fn log_frames_are_no_part_of_a_line_and_their_text_means_nothing() {
         let mut console = Console::new(Box::new(io::sink()), true);
         let mut seen = Vec::new();
-        console.print(b"\0\nanvil: success\n\0mark: \0frame\0a\n", |found| seen.push(found)).unwrap();
+        console.print(b"\0\0\nanvil: success\n\0mark: \0frame\0a\n", |found| seen.push(found)).unwrap();
         assert_eq!(seen, [Remark::Mark("a".into())]);
     }
 }

@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::reason::Reason;
 
 /// What one read of the random-read load moves.
-const RANDOM_READ: usize = 4096;
+const RANDOM_READ: u32 = 4096;
 /// The largest read of the soak.
 const LARGEST: usize = 64 << 10;
 /// Tags are at most 63 (`Transport`).
@@ -35,7 +35,7 @@ pub struct Report {
 #[derive(Clone, Copy, Debug)]
 struct Target {
     namespace: u32,
-    block_size: usize,
+    block_size: u32,
     blocks: u64,
 }
 
@@ -43,20 +43,23 @@ impl Target {
     fn of<P: Platform, T: Transport<P>>(controller: &Controller<P, T>, namespace: u32) -> Result<Self, Reason> {
         let found = controller.namespace(namespace);
         let found = found.ok_or_else(|| Reason::new(format_args!("there is no namespace {namespace}")))?;
-        Ok(Self { namespace, block_size: found.block_size() as usize, blocks: found.blocks })
+        Ok(Self { namespace, block_size: found.block_size(), blocks: found.blocks })
     }
 
+    #[inline(always)]
     fn read<P: Platform, T: Transport<P>>(
         self,
         controller: &mut Controller<P, T>,
         lba: u64,
-        count: usize,
+        count: u32,
         buffer: Buffer<P::Pool>,
     ) -> Result<Ticket, Reason> {
-        let count = u32::try_from(count).map_err(Reason::new)?;
         let operation = Operation::Read { lba, count };
         let request = Request { namespace: self.namespace, operation, buffer: Some(buffer) };
-        controller.submit(request).map_err(|Refused { error, .. }| Reason::new(error))
+        match controller.submit(request) {
+            Ok(ticket) => Ok(ticket),
+            Err(Refused { error, .. }) => Err(Reason::new(error)),
+        }
     }
 }
 
@@ -76,9 +79,9 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
         return Err(Reason::new(format_args!("depth {depth}: at most {most} commands can be in flight")));
     }
     let blocks = (RANDOM_READ / target.block_size).max(1);
-    let places = (target.blocks / blocks as u64).max(1);
+    let places = (target.blocks / u64::from(blocks)).max(1);
     let bytes = blocks * target.block_size;
-    let mut free = buffers(controller, length(depth.min(count)), bytes)?;
+    let mut free = buffers(controller, length(depth.min(count)), bytes as usize)?;
     let mut random = Random::new(1);
     let (mut submitted, mut done) = (0, 0);
     mark("bench-start");
@@ -89,7 +92,7 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
         if submitted < count
             && let Some(buffer) = idle.take()
         {
-            let lba = random.below(places) * blocks as u64;
+            let lba = random.below(places) * u64::from(blocks);
             if let Err(reason) = target.read(controller, lba, blocks, buffer) {
                 break Err(reason);
             }
@@ -108,7 +111,7 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
     let took = controller.clock().now().since(began);
     mark("bench-end");
     match result {
-        Ok(()) => Ok(Report { reads: done, bytes: done * bytes as u64, took }),
+        Ok(()) => Ok(Report { reads: done, bytes: done * u64::from(bytes), took }),
         Err(reason) => Err(drained(controller, reason)),
     }
 }
@@ -121,8 +124,9 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
 pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: u64) -> Result<Report, Reason> {
     let target = Target::of(ans.controller(), namespace)?;
     let controller = ans.controller();
-    let largest = (LARGEST.min(controller.identity().transfer) / target.block_size).max(1) as u64;
-    let mut free = buffers(controller, controller.depth() as usize, length(largest) * target.block_size)?;
+    let bytes = LARGEST.min(controller.identity().transfer);
+    let largest = (bytes as u64 >> target.block_size.trailing_zeros()).max(1);
+    let mut free = buffers(controller, controller.depth() as usize, bytes.max(target.block_size as usize))?;
     let mut random = Random::new(2);
     let mut outstanding: Vec<(Ticket, u64), MOST> = Vec::new();
     let mut report = Report { reads: 0, bytes: 0, took: Duration::ZERO };
@@ -145,9 +149,10 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
         {
             let blocks = (1 + random.below(largest)).min(target.blocks);
             let lba = random.below(target.blocks - blocks + 1);
-            match target.read(controller, lba, length(blocks), buffer) {
+            let count = u32::try_from(blocks).unwrap_or(u32::MAX);
+            match target.read(controller, lba, count, buffer) {
                 // There is room: the depth is at most the number of tags.
-                Ok(ticket) => drop(outstanding.push((ticket, blocks * target.block_size as u64))),
+                Ok(ticket) => drop(outstanding.push((ticket, blocks * u64::from(target.block_size)))),
                 Err(reason) => break Err(reason),
             }
             submitted += 1;

@@ -1,7 +1,7 @@
 //! Memory for data, and memory that a device may still reach.
 
 use hal::{DmaError, DmaPool, DmaRegion};
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use crate::spec::PAGE;
 
@@ -9,26 +9,29 @@ use crate::spec::PAGE;
 #[derive(Debug)]
 pub struct Buffer<P: DmaPool> {
     region: DmaRegion<P>,
-    offset: usize,
-    length: usize,
+    // Half words: a buffer moves with each command, and four words move without a call.
+    offset: u32,
+    length: u32,
 }
 
 impl<P: DmaPool> Buffer<P> {
     /// Takes `length` zeroed bytes from `pool`, at a page boundary.
     ///
     /// # Errors
-    /// [`DmaError`] as [`DmaRegion::new`].
+    /// [`DmaError`] as [`DmaRegion::new`]; 4 GiB and more are never to be had.
     pub fn new(pool: &P, length: usize) -> Result<Self, DmaError> {
-        Ok(Self { region: DmaRegion::new(pool, length, PAGE)?, offset: 0, length })
+        let bytes = u32::try_from(length).map_err(|_| DmaError::Exhausted { size: length })?;
+        Ok(Self { region: DmaRegion::new(pool, length, PAGE)?, offset: 0, length: bytes })
     }
 
-    /// The `length` bytes at `offset` of `region`; the region comes back if they do not lie inside it.
+    /// The `length` bytes at `offset` of `region`; the region comes back if they do not lie inside it and its first 4 GiB.
     ///
     /// # Errors
     /// The region, unused.
     pub fn part(region: DmaRegion<P>, offset: usize, length: usize) -> Result<Self, DmaRegion<P>> {
-        match offset.checked_add(length) {
-            Some(end) if end <= region.size() => Ok(Self { region, offset, length }),
+        let inside = offset.checked_add(length).is_some_and(|end| end <= region.size());
+        match (u32::try_from(offset), u32::try_from(length)) {
+            (Ok(offset), Ok(length)) if inside => Ok(Self { region, offset, length }),
             _ => Err(region),
         }
     }
@@ -36,23 +39,23 @@ impl<P: DmaPool> Buffer<P> {
     /// The device address of the first byte.
     #[inline(always)]
     pub fn address(&self) -> u64 {
-        self.region.address() + self.offset as u64
+        self.region.address() + u64::from(self.offset)
     }
 
     /// Bytes that a command may use.
     #[inline(always)]
     pub fn length(&self) -> usize {
-        self.length
+        self.length as usize
     }
 
     /// Copies out from `offset` on; what lies beyond the region's end reads as zero.
     pub fn read_bytes(&self, offset: usize, bytes: &mut [u8]) {
-        self.region.read_bytes(self.offset + offset, bytes);
+        self.region.read_bytes(self.offset as usize + offset, bytes);
     }
 
     /// Copies in from `offset` on; what would lie beyond the region's end is dropped.
     pub fn write_bytes(&self, offset: usize, bytes: &[u8]) {
-        self.region.write_bytes(self.offset + offset, bytes);
+        self.region.write_bytes(self.offset as usize + offset, bytes);
     }
 
     /// The region that the buffer is a part of.
@@ -88,11 +91,11 @@ impl<P: DmaPool> Lent<P> {
         self.region.as_ref()
     }
 
-    /// Writes a value at `offset`.
+    /// Writes words at `offset`.
     #[inline(always)]
-    pub(crate) fn write<T: IntoBytes + Immutable>(&self, offset: usize, value: &T) {
+    pub(crate) fn write_words<const COUNT: usize>(&self, offset: usize, words: [u64; COUNT]) {
         if let Some(region) = &self.region {
-            region.write(offset, value);
+            region.write_words(offset, words);
         }
     }
 
@@ -112,14 +115,17 @@ impl<P: DmaPool> Lent<P> {
     /// Reads an aligned word in one access.
     #[inline(always)]
     pub(crate) fn read_word(&self, offset: usize) -> u32 {
-        self.region.as_ref().map_or(0, |region| region.read_word(offset))
+        match &self.region {
+            Some(region) => region.read_word(offset),
+            None => 0,
+        }
     }
 
-    /// Zeroes the whole region.
+    /// Zeroes the whole region, whose size is a multiple of 16 as a completion entry's is.
     pub(crate) fn clear(&self) {
         if let Some(region) = &self.region {
-            for offset in (0..region.size()).step_by(size_of::<[u64; 8]>()) {
-                region.write(offset, &[0u64; 8]);
+            for offset in (0..region.size()).step_by(size_of::<[u64; 2]>()) {
+                region.write_words(offset, [0; 2]);
             }
         }
     }

@@ -108,16 +108,12 @@ impl<P: DmaPool> Slots<P> {
         Ticket { tag, serial }
     }
 
-    /// Sets the moment at which the wait for `tag` began, if it has not begun.
+    /// Begins the wait for a flush.
     pub(crate) fn start(&mut self, tag: u32, now: u64, limits: Limits) {
-        if self.fresh & bit(tag) == 0 {
-            return;
-        }
         self.fresh &= !bit(tag);
-        let limit = self.limit(tag, limits);
+        self.check = self.check.min(now.saturating_add(limits.flush));
         if let Some(slot) = self.slots.get_mut(index(tag)) {
             slot.started = now;
-            self.check = self.check.min(now.saturating_add(limit));
         }
     }
 
@@ -158,31 +154,42 @@ impl<P: DmaPool> Slots<P> {
     /// The next end of a command that the owner has not heard of.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Completion<P>> {
-        (self.finished != 0).then(|| self.finish(self.finished.trailing_zeros()))
+        if self.finished == 0 {
+            return None;
+        }
+        self.finish(self.finished.trailing_zeros())
     }
 
     /// The end of one command, if it has ended.
     pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Completion<P>> {
         let serial = self.slots.get(index(ticket.tag))?.serial;
-        (self.finished & bit(ticket.tag) != 0 && serial == ticket.serial).then(|| self.finish(ticket.tag))
+        if self.finished & bit(ticket.tag) == 0 || serial != ticket.serial {
+            return None;
+        }
+        self.finish(ticket.tag)
     }
 
+    /// Success is told apart first, so that it carries no error around.
     #[inline(always)]
-    fn finish(&mut self, tag: u32) -> Completion<P> {
+    fn finish(&mut self, tag: u32) -> Option<Completion<P>> {
         let bit = bit(tag);
         self.finished &= !bit;
-        let lost = self.lost & bit != 0;
         self.free |= bit & !self.lost;
-        let failed = self.failed & bit != 0;
-        self.failed &= !bit;
-        match self.slots.get_mut(index(tag)) {
-            Some(slot) => Completion {
-                ticket: Ticket { tag, serial: slot.serial },
-                result: if failed { Err(slot.error) } else { Ok(()) },
-                buffer: if lost { None } else { slot.buffer.take() },
-            },
-            None => Completion { ticket: Ticket { tag, serial: 0 }, result: Err(CommandError::Reset), buffer: None },
+        if self.failed & bit != 0 {
+            return self.finish_failed(tag);
         }
+        let slot = self.slots.get_mut(index(tag))?;
+        Some(Completion { ticket: Ticket { tag, serial: slot.serial }, result: Ok(()), buffer: slot.buffer.take() })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_failed(&mut self, tag: u32) -> Option<Completion<P>> {
+        self.failed &= !bit(tag);
+        let lost = self.lost & bit(tag) != 0;
+        let slot = self.slots.get_mut(index(tag))?;
+        let buffer = if lost { None } else { slot.buffer.take() };
+        Some(Completion { ticket: Ticket { tag, serial: slot.serial }, result: Err(slot.error), buffer })
     }
 
     /// Begins the wait for fresh commands and gives a command whose wait is over.
@@ -190,8 +197,15 @@ impl<P: DmaPool> Slots<P> {
     /// A wait begins at the first look at the clock after the submission, not at the submission itself: the clock is read
     /// when there is nothing else to do, and not for every command.
     pub(crate) fn expired(&mut self, now: u64, limits: Limits) -> Option<(u32, Duration)> {
-        for tag in tags(self.fresh) {
-            self.start(tag, now, limits);
+        if self.fresh != 0 {
+            for tag in tags(self.fresh) {
+                if let Some(slot) = self.slots.get_mut(index(tag)) {
+                    slot.started = now;
+                }
+            }
+            // Flushes are never fresh: their wait begins with the submission.
+            self.check = self.check.min(now.saturating_add(limits.io));
+            self.fresh = 0;
         }
         if now < self.check {
             return None;

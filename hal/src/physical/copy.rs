@@ -2,46 +2,31 @@
 //!
 //! Device memory is only reached through raw pointers and by accesses that the compiler may neither repeat nor invent. The
 //! sizes of queue entries go as aligned words, straight from and to registers; all else goes through [`bulk`].
-//!
-//! The words of an entry are written out one by one: a loop stays a loop when one compiles for size, and then the entry is
-//! built in memory first.
 
 /// Bytes that one round of the block loops moves.
 const BLOCK: usize = 64;
 
-/// The most 64-bit words that go one by one: those of a submission entry.
-const WORDS: usize = 8;
-
 /// Whether `size` bytes go as 64-bit words: the sizes of completion entries, PRP entries and commands.
-#[inline(always)]
+#[inline]
 fn is_entry(size: usize) -> bool {
-    size.is_multiple_of(8) && size <= 8 * WORDS
-}
-
-/// Does it for each word of `size` bytes, at most [`WORDS`].
-#[inline(always)]
-fn each_word(size: usize, mut copy: impl FnMut(usize)) {
-    macro_rules! words {
-        ($($word:literal)*) => { $(if size > 8 * $word { copy($word) })* };
-    }
-    words!(0 1 2 3 4 5 6 7);
+    matches!(size, 8 | 16 | 32 | 64 | 128)
 }
 
 /// Copies `bytes` to device memory.
 ///
 /// # Safety
 /// `to` is valid for writes of `bytes.len()` bytes, and no Rust reference covers them.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn store(to: *mut u8, bytes: &[u8]) {
     let from = bytes.as_ptr();
     if is_entry(bytes.len()) && to.cast::<u64>().is_aligned() && from.cast::<u64>().is_aligned() {
-        each_word(bytes.len(), |word| {
+        for word in 0..bytes.len() / 8 {
             let (source, target) = (from.cast::<u64>().wrapping_add(word), to.cast::<u64>().wrapping_add(word));
             // SAFETY: the word lies in `bytes`, and is aligned.
             let value = unsafe { source.read() };
             // SAFETY: as many bytes may be written at `to`, which is aligned.
             unsafe { target.write_volatile(value) };
-        });
+        }
     } else if let Ok(bytes) = <[u8; 4]>::try_from(bytes)
         && to.cast::<u32>().is_aligned()
     {
@@ -57,17 +42,17 @@ pub(super) unsafe fn store(to: *mut u8, bytes: &[u8]) {
 ///
 /// # Safety
 /// `from` is valid for reads of `bytes.len()` bytes, and no Rust reference covers them.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn load(bytes: &mut [u8], from: *const u8) {
     let to = bytes.as_mut_ptr();
     if is_entry(bytes.len()) && from.cast::<u64>().is_aligned() && to.cast::<u64>().is_aligned() {
-        each_word(bytes.len(), |word| {
+        for word in 0..bytes.len() / 8 {
             let (source, target) = (from.cast::<u64>().wrapping_add(word), to.cast::<u64>().wrapping_add(word));
             // SAFETY: as many bytes may be read at `from`, which is aligned.
             let value = unsafe { source.read_volatile() };
             // SAFETY: the word lies in `bytes`, and is aligned.
             unsafe { target.write(value) };
-        });
+        }
     } else if let Ok(bytes) = <&mut [u8; 4]>::try_from(&mut *bytes)
         && from.cast::<u32>().is_aligned()
     {
@@ -77,6 +62,26 @@ pub(super) unsafe fn load(bytes: &mut [u8], from: *const u8) {
         // SAFETY: as in `store`, with the sides changed.
         unsafe { bulk(to, from, bytes.len()) };
     }
+}
+
+/// Stores words at `to`, in order of address.
+///
+/// Written out, since a loop stays a loop when one compiles for size, and the words would be built in memory first.
+///
+/// # Safety
+/// `to` is valid for writes of `COUNT` words and aligned, and no Rust reference covers them.
+#[inline(always)]
+pub(super) unsafe fn store_words<const COUNT: usize>(to: *mut u64, words: [u64; COUNT]) {
+    const { assert!(COUNT <= 8, "no more are written out") };
+    macro_rules! store {
+        ($($index:literal)*) => {
+            $(if let Some(word) = words.get($index) {
+                // SAFETY: the caller vouches for as many words as there are.
+                unsafe { to.wrapping_add($index).write_volatile(*word) };
+            })*
+        };
+    }
+    store!(0 1 2 3 4 5 6 7);
 }
 
 /// Copies `size` bytes of any alignment.

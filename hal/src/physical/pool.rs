@@ -101,7 +101,7 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
         self.pages.lock().reclaim();
     }
 
-    #[inline(always)]
+    #[inline]
     fn read(&self, address: u64, bytes: &mut [u8]) {
         match self.place(address, bytes.len()) {
             Some(from) => {
@@ -113,12 +113,22 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn write(&self, address: u64, bytes: &[u8]) {
         if let Some(to) = self.place(address, bytes.len()) {
             // SAFETY: `place` checked the bounds, and nothing in the pool is ever a reference.
             unsafe { copy::store(to, bytes) };
             self.clean(to.addr(), bytes.len());
+        }
+    }
+
+    #[inline(always)]
+    fn write_words<const COUNT: usize>(&self, address: u64, words: [u64; COUNT]) {
+        let place = self.place(address, size_of_val(&words)).map(|place| place.cast::<u64>());
+        if let Some(to) = place.filter(|place| place.is_aligned()) {
+            // SAFETY: in bounds by `place`, aligned by the filter; nothing in the pool is ever a reference.
+            unsafe { copy::store_words(to, words) };
+            self.clean(to.addr(), size_of_val(&words));
         }
     }
 

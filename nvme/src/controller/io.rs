@@ -22,9 +22,17 @@ const LOOKS: u8 = 16;
 /// How often the status register is looked at while commands are in flight, so that the end of a controller that died is
 /// known long before its commands time out. One more access beside some ten thousands.
 pub(super) const STATUS_PERIOD: Duration = Duration::from_millis(100);
-/// For so many commands in flight, one more `relax` goes between two looks of a wait: ends then come in batches that share
-/// one write of the head. What that adds to a command's latency is small beside what the queue's depth adds.
+/// For so many commands in flight, one `relax` goes before a look of a wait: ends then come in batches that share one look
+/// and one write of the head. What that adds to a command's latency is small beside what the queue's depth adds.
 const GATHER: u32 = 8;
+
+/// What a command is to do, in the words of its entry.
+#[derive(Clone, Copy)]
+struct Transfer {
+    opcode: u8,
+    lba: u64,
+    count: u32,
+}
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// Sends a command. Its end comes from [`Controller::poll`].
@@ -33,9 +41,15 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// [`Refused`] with the buffer; nothing was sent. [`SubmitError::Busy`] passes once a command has ended and was
     /// polled.
     pub fn submit(&mut self, request: Request<P::Pool>) -> Result<Ticket, Refused<P::Pool>> {
-        match self.check(&request) {
-            Ok((tag, prps)) => Ok(self.send(tag, prps, request)),
-            Err(error) => Err(Refused { error, buffer: request.buffer }),
+        let Request { namespace, operation, buffer } = request;
+        let transfer = match operation {
+            Operation::Read { lba, count } => Transfer { opcode: nvm::READ, lba, count },
+            Operation::Write { lba, count } => Transfer { opcode: nvm::WRITE, lba, count },
+            Operation::Flush => Transfer { opcode: nvm::FLUSH, lba: 0, count: 0 },
+        };
+        match self.check(namespace, transfer, buffer.as_ref()) {
+            Ok((tag, prps)) => Ok(self.send(tag, namespace, transfer, prps, buffer)),
+            Err(error) => Err(Refused { error, buffer }),
         }
     }
 
@@ -50,42 +64,53 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     }
 
     /// Awaits the next end of a command; nothing if no command is in flight. Every wait ends, since commands time out.
+    ///
+    /// (Inlined, so that the completion is handed over in registers and not through memory twice.)
+    #[inline(always)]
     pub fn wait(&mut self) -> Option<Completion<P::Pool>> {
+        self.await_end();
+        self.slots.next()
+    }
+
+    /// Waits until a command has ended, or none is in flight.
+    pub(super) fn await_end(&mut self) {
         let mut pause = Pause::default();
         while !self.slots.any_finished() && self.slots.in_flight() != 0 {
             self.look(&mut pause);
         }
-        self.slots.next()
     }
 
-    /// Looks once, as part of a wait: lets a pause pass if there was nothing.
+    /// Looks once, as part of a wait: lets ends gather before, and a pause pass if there was nothing.
     #[inline(always)]
     pub(super) fn look(&mut self, pause: &mut Pause) {
-        if self.reap() || pause.is_long() && self.watch() {
-            return;
-        }
         for _ in 0..self.slots.in_flight() / GATHER {
             self.clock.relax();
         }
-        pause.pass(&self.clock);
+        if !self.reap() && !(pause.is_long() && self.watch()) {
+            pause.pass(&self.clock);
+        }
     }
 
     /// Decides whether a request may be sent; gives the tag for it, and names its memory.
     #[inline(always)]
-    fn check(&self, request: &Request<P::Pool>) -> Result<(u32, Prps), SubmitError> {
+    fn check(
+        &self,
+        namespace: u32,
+        Transfer { opcode, lba, count }: Transfer,
+        buffer: Option<&Buffer<P::Pool>>,
+    ) -> Result<(u32, Prps), SubmitError> {
         if let Some(fault) = self.fault {
             return Err(SubmitError::Dead(fault));
         }
-        let namespace = self.namespace(request.namespace);
-        let namespace = namespace.ok_or(SubmitError::UnknownNamespace { namespace: request.namespace })?;
+        let namespace = self.namespace(namespace).ok_or(SubmitError::UnknownNamespace { namespace })?;
         let tag = self.slots.peek().ok_or(SubmitError::Busy)?;
-        let (lba, count) = match request.operation {
-            Operation::Read { lba, count } => (lba, count),
-            Operation::Write { lba, count } if namespace.may_write(lba, u64::from(count)) => (lba, count),
-            Operation::Write { .. } => return Err(SubmitError::ReadOnly),
-            Operation::Flush => return Ok((tag, Prps { first: 0, second: 0 })),
-        };
-        Ok((tag, self.data(namespace, lba, count, request.buffer.as_ref(), tag)?))
+        if opcode == nvm::FLUSH {
+            return Ok((tag, Prps { first: 0, second: 0 }));
+        }
+        if opcode == nvm::WRITE && !namespace.may_write(lba, u64::from(count)) {
+            return Err(SubmitError::ReadOnly);
+        }
+        Ok((tag, self.data(namespace, lba, count, buffer, tag)?))
     }
 
     /// Checks blocks and buffer against each other and describes the memory.
@@ -123,32 +148,29 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     }
 
     #[inline(always)]
-    fn send(&mut self, tag: u32, prps: Prps, request: Request<P::Pool>) -> Ticket {
-        let Request { namespace, operation, buffer } = request;
+    fn send(
+        &mut self,
+        tag: u32,
+        namespace: u32,
+        Transfer { opcode, lba, count }: Transfer,
+        prps: Prps,
+        buffer: Option<Buffer<P::Pool>>,
+    ) -> Ticket {
         // A flush moves no data, so whatever came with it is not lent to the device; it comes back all the same.
-        let ticket = self.slots.begin(tag, buffer, operation == Operation::Flush);
-        // The number of blocks is zero-based.
-        let (opcode, lba, last) = match operation {
-            Operation::Read { lba, count } => {
-                self.counters.reads += 1;
-                (nvm::READ, lba, count - 1)
-            }
-            Operation::Write { lba, count } => {
-                self.counters.writes += 1;
-                (nvm::WRITE, lba, count - 1)
-            }
-            Operation::Flush => {
-                // How long flushes take is worth a look at the clock.
-                self.slots.start(tag, self.clock.now().as_nanos(), self.limits);
-                (nvm::FLUSH, 0, 0)
-            }
-        };
+        let ticket = self.slots.begin(tag, buffer, opcode == nvm::FLUSH);
+        match opcode {
+            nvm::READ => self.counters.reads += 1,
+            nvm::WRITE => self.counters.writes += 1,
+            // How long flushes take is worth a look at the clock.
+            _ => self.slots.start(tag, self.clock.now().as_nanos(), self.limits),
+        }
         let entry = SubmissionEntry {
             opcode,
             namespace,
             prp1: prps.first,
             prp2: prps.second,
-            dwords: [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, last, 0, 0, 0],
+            // The number of blocks is zero-based; a flush has none.
+            dwords: [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, count.saturating_sub(1), 0, 0, 0],
             ..SubmissionEntry::default()
         };
         self.transport.submit(&self.window, Queue::Io, tag, entry);

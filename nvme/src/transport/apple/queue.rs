@@ -2,6 +2,7 @@
 
 use hal::{DmaPool, Mmio};
 use tock_registers::interfaces::{Readable, Writeable};
+use zerocopy::transmute;
 
 use super::spec::{self, Doorbells, TranslationControlBlock};
 use crate::buffer::Lent;
@@ -82,8 +83,10 @@ impl<P: DmaPool> LinearQueue<P> {
             prp2: entry.prp2,
             ..TranslationControlBlock::default()
         };
-        self.blocks.write(usize::from(identifier) * spec::TCB, &block);
-        self.submission.write(usize::from(identifier) * SUBMISSION_ENTRY, &entry);
+        let block: [u64; spec::TCB_WORDS] = transmute!(block);
+        let entry: [u64; SUBMISSION_ENTRY / 8] = transmute!(entry);
+        self.blocks.write_words(usize::from(identifier) * spec::TCB, block);
+        self.submission.write_words(usize::from(identifier) * SUBMISSION_ENTRY, entry);
     }
 
     /// The last word of the next completion entry, if the controller has written it.

@@ -110,6 +110,9 @@ pub struct TranslationControlBlock {
     pub prp2: u64,
 }
 
+/// The 64-bit words of it.
+pub const TCB_WORDS: usize = size_of::<TranslationControlBlock>() / 8;
+
 const _: () = assert!(size_of::<TranslationControlBlock>() == 0x28);
 
 /// The least that a command's opcode needs. Linux sets exactly one flag by the opcode's direction bit, for commands without

@@ -1,6 +1,6 @@
 //! The NVMe block: ANS' register file with its NVMMU, and the controller behind it.
 //!
-//! In the order in which hardware sees a command: [`registers`] takes the access, `doorbell` fetches and checks the
+//! In the order in which hardware sees a command: `registers` takes the access, `doorbell` fetches and checks the
 //! entry and its translation, `command` plans and later runs it through `admin` or `io`, and `queue` posts what came of
 //! it. `controller` is the life around that; [`store`] is the flash.
 
@@ -25,7 +25,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use registers::register_name;
+pub(crate) use registers::register_name;
 
 use crate::config::MachineConfig;
 use crate::context::Context;

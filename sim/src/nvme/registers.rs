@@ -57,8 +57,7 @@ const NAMES: &[(u64, &str)] = &[
 
 /// The name of the 32-bit register at `offset` of the NVMe block, as in Linux' driver; the high half of a 64-bit
 /// register has a name of its own.
-#[must_use]
-pub fn register_name(offset: u64) -> Option<&'static str> {
+pub(crate) fn register_name(offset: u64) -> Option<&'static str> {
     NAMES.iter().find(|(at, _)| *at == offset).map(|(_, name)| *name)
 }
 

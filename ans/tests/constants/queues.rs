@@ -184,6 +184,8 @@ fn linear() -> Vec<Row> {
         apple::TCB_INVALIDATE => added::NVMMU_TCB_INVAL,
         apple::TCB_STATUS => added::NVMMU_TCB_STAT,
         apple::TCB => added::TCB_BYTES,
+        // A driver writes no further than the pointers.
+        apple::TCB_WORDS => (added::TCB_PRP2 + 8) / 8,
         apple::FROM_DEVICE => added::DMA_FROM_DEVICE,
         apple::TO_DEVICE => added::DMA_TO_DEVICE,
         apple::direction(facts::READ) => added::DMA_FROM_DEVICE,

@@ -11,6 +11,7 @@ use unicorn_engine::Context;
 use crate::clock::{Clock, nanoseconds_of};
 use crate::console::{Console, Remark, Verdict};
 use crate::report::{Mark, Stage};
+use crate::run::LIMIT_NS;
 use crate::timer::Timer;
 use crate::trace::{Access, Trace};
 
@@ -168,8 +169,11 @@ impl Board {
         match bytes {
             Ok(bytes) => self.machine.type_in(&bytes),
             Err(RecvTimeoutError::Timeout) => {}
-            // The typist is gone; from here on the machine runs as fast as it can.
-            Err(RecvTimeoutError::Disconnected) => self.typed = None,
+            // The typist is gone; from here on the machine runs as fast as it can, and not for ever.
+            Err(RecvTimeoutError::Disconnected) => {
+                self.typed = None;
+                self.limit_ns = self.limit_ns.min(now_ns.saturating_add(LIMIT_NS));
+            }
         }
     }
 

@@ -34,13 +34,12 @@ fn main() -> ExitCode {
 }
 
 fn execute(options: &Options) -> Result<Ended, String> {
+    // On every way out, a panic's too.
+    let terminal = keyboard::GiveBack;
     let setup = prepare(options)?;
     let began = Instant::now();
-    let result = run(setup);
-    if options.interactive {
-        keyboard::restore();
-    }
-    let mut run = result?;
+    let mut run = run(setup)?;
+    drop(terminal);
     for line in run.violations.iter().take(SHOWN) {
         eprintln!("emu: violation: {line}");
     }

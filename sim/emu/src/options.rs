@@ -32,10 +32,10 @@ pub struct Options {
     /// A line for the image's monitor; may be given several times
     #[arg(long, value_name = "LINE")]
     pub cmd: Vec<String>,
-    /// Type at the image's console
+    /// Type at the image's console; Ctrl-C ends the emulator, the end of input is typed as Ctrl-D
     #[arg(long)]
     pub interactive: bool,
-    /// Bytes that wait at the image's console
+    /// Bytes that wait at the image's console, with a Ctrl-D behind them
     #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
     pub input: Option<PathBuf>,
     /// Something that goes wrong on purpose, or help for the list; may be given several times

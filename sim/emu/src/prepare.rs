@@ -9,14 +9,12 @@ use sim::{AnsState, Fault, MachineConfig};
 
 use crate::image::Image;
 use crate::options::{Ans, Argument, Log, Options};
-use crate::run::{IMAGE_ADDRESS, Setup, TREE_ADDRESS};
+use crate::run::{IMAGE_ADDRESS, LIMIT_NS, Setup, TREE_ADDRESS};
 use crate::tree::Wishes;
 use crate::{boot_args, keyboard, tree};
 
 /// Bytes of a block of the T8103's disk.
 const BLOCK: u32 = 4096;
-/// Emulated time after which a run that nobody watches is given up.
-const LIMIT_NS: u64 = 60_000_000_000;
 
 fn read(what: &str, path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("{what} {}: {error}", path.display()))
@@ -37,7 +35,11 @@ pub fn prepare(options: &Options) -> Result<Setup, String> {
         .map_err(|error| format!("image {}: {error}", path.display()))?;
     let machine = machine(options)?;
     let handover = handover(options, &image)?;
-    let input = options.input.as_deref().map_or(Ok(Vec::new()), |path| read("input", path))?;
+    let mut input = Vec::new();
+    if let Some(path) = &options.input {
+        input = read("input", path)?;
+        input.push(keyboard::END);
+    }
     // The JSON file is written at the end, but a path that cannot be written is told of now.
     if let Some(path) = &options.json {
         create("json", path)?;
@@ -76,12 +78,13 @@ fn machine(options: &Options) -> Result<MachineConfig, String> {
 }
 
 fn handover(options: &Options, image: &Image) -> Result<Vec<u8>, String> {
-    let wishes = Wishes { commands: options.cmd.clone(), allow_write: options.rw, interactive: options.interactive };
+    let interactive = options.interactive || options.input.is_some();
+    let wishes = Wishes { commands: options.cmd.clone(), allow_write: options.rw, interactive };
     let generated = options.tree.as_os_str() == "fdt";
     match (options.x0, generated) {
         (Argument::Fdt, true) => Ok(tree::generate(options.ram, &wishes)),
         (Argument::Fdt, false) => tree::adopt(read("tree", &options.tree)?, options.ram, &wishes).map_err(|error| {
-            format!("tree {}: {error}; --cmd, --rw and --interactive add to a tree", options.tree.display())
+            format!("tree {}: {error}; --cmd, --rw, --input and --interactive add to a tree", options.tree.display())
         }),
         (Argument::BootArgs, true) => Err("--x0 boot_args needs an Apple tree: give its file with --tree".into()),
         (Argument::BootArgs, false) if !options.cmd.is_empty() => {

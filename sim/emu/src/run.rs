@@ -22,6 +22,9 @@ pub const TREE_ADDRESS: u64 = RAM + 0x20_0000;
 /// The most bytes of what is handed over: what fits below the image.
 pub const TREE_SPACE: u64 = IMAGE_ADDRESS - TREE_ADDRESS;
 
+/// Emulated time after which a run that nobody watches is given up.
+pub(crate) const LIMIT_NS: u64 = 60_000_000_000;
+
 /// What to run, and on what.
 pub struct Setup {
     /// The image.

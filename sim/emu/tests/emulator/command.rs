@@ -80,6 +80,11 @@ fn every_mistake_on_the_command_line_is_one_line_that_names_it_and_exit_code_2()
     let folder = folder("mistakes");
     let image = file(&folder, "image", &Program::new().power_off().bytes());
     let (empty, odd) = (file(&folder, "empty", b""), file(&folder, "odd", &[0; 5000]));
+    // Linux arm64 headers: one that wants more memory than there is, one of which the file has only a part.
+    let mut header = [0; 0x40];
+    header[0x10..0x18].copy_from_slice(&(1u64 << 40).to_le_bytes());
+    header[0x38..0x3c].copy_from_slice(b"ARM\x64");
+    let (large, cut) = (file(&folder, "large", &header), file(&folder, "cut", &header[..0x3a]));
     let missing = folder.join("missing");
     let (missing, directory) = (missing.to_str().unwrap(), folder.to_str().unwrap());
     let raw = ["--image", &image, "--entry", "0"];
@@ -87,6 +92,9 @@ fn every_mistake_on_the_command_line_is_one_line_that_names_it_and_exit_code_2()
         (&["--image", missing], "image"),
         (&["--image", &image], "no arm64 image"),
         (&["--image", &empty], "no arm64 image"),
+        (&["--image", &cut], "no arm64 image"),
+        (&["--image", &large], "needs 0x10000000000 bytes"),
+        (&["--image", &large, "--ram", "16G"], "needs 0x10000000000 bytes"),
         (&["--image", &image, "--entry", "0x100000"], "entry 0x100000"),
         (&["--disk", missing], "does not exist"),
         (&["--disk", &empty], "is empty"),

@@ -104,7 +104,7 @@ impl<E: Display> Display for Missing<E> {
             (Fault::Signature, Fault::Signature) => {
                 f.write_str("no partition table: neither block 1 nor the last block begins with \"EFI PART\"")
             }
-            (primary, backup) => write!(f, "both partition tables are broken: primary: {primary}; backup: {backup}"),
+            (primary, backup) => write!(f, "no usable partition table: primary: {primary}; backup: {backup}"),
         }
     }
 }

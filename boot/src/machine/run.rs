@@ -114,7 +114,8 @@ fn find_storage(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<Hardware<Machine
 fn work(tree: &Tree<'_>, ans: &mut Ans<Machine>) -> Result<(), Reason> {
     let mut scratch = SCRATCH.lock();
     let mut out = console::Output;
-    let mut monitor = Monitor::new(ans, &mut out, scratch.as_mut_slice());
+    let mut mark = |name: &'static str| console::line(format_args!("mark: {name}"));
+    let mut monitor = Monitor::new(ans, &mut out, &mut mark, scratch.as_mut_slice());
     let chosen = tree.path("/chosen").ok();
     let has = |name| chosen.as_ref().is_some_and(|chosen| chosen.property(name).is_some());
     if !has(COMMANDS) && !has(INTERACTIVE) {

@@ -210,10 +210,11 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
     fn random_read(&mut self, count: u64, depth: u64) -> Result<(), Reason> {
         if !self.marks.told {
             // One block beforehand, so that its mark does not fall into the measured part.
-            let block_size = self.inside(Span { first: 0, count: 1 })?;
-            let block = self.scratch.get_mut(..crate::length(block_size)).unwrap_or_default();
-            self.ans.controller().read(DISK, 0, block).map_err(Reason::new)?;
-            self.marks.first_block();
+            let Self { ans, marks, scratch, .. } = self;
+            stream::blocks(ans.controller(), DISK, Span { first: 0, count: 1 }, scratch, &mut |_| {
+                marks.first_block();
+                Ok(())
+            })?;
         }
         let report = load::random_reads(self.ans.controller(), DISK, (count, depth), self.marks.mark)?;
         self.report(report)

@@ -8,7 +8,7 @@
     b       exception
     .endm
 
-    .section .text.vectors, "ax"
+    .section .vectors, "ax"
     .balign 2048
 vectors:
     // Current level with SP_EL0, current level with its own stack pointer, lower level AArch64, lower level AArch32;
@@ -30,6 +30,7 @@ vectors:
     vector 14
     vector 15
 
+    .section .text.exception, "ax"
     // x0 = vector number, TPIDR_EL0 = the interrupted x0.
 exception:
     msr     tpidrro_el0, x1

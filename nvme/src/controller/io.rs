@@ -81,7 +81,6 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     }
 
     /// Looks once, as part of a wait: lets ends gather before, and a pause pass if there was nothing.
-    #[inline(always)]
     pub(super) fn look(&mut self, pause: &mut Pause) {
         for _ in 0..self.slots.in_flight() / GATHER {
             self.clock.relax();

@@ -61,6 +61,11 @@ pub enum FdtError {
     },
     /// `dtoolkit` finds the tree malformed.
     Invalid(FdtParseError),
+    /// A token, value or name of the tree makes no sense. (`dtoolkit` had stumbled over a mere name before.)
+    Malformed {
+        /// The offset of its token in the tree, in bytes.
+        offset: usize,
+    },
     /// The tree has more nodes than the lent index has slots.
     TooManyNodes {
         /// The slots.
@@ -116,6 +121,9 @@ impl fmt::Display for FdtError {
             }
             Self::Truncated { needed, present } => write!(f, "device tree: needs {needed} bytes of {present}"),
             Self::Invalid(error) => write!(f, "device tree: {error}"),
+            Self::Malformed { offset } => {
+                write!(f, "device tree: token, value or name at offset {offset} makes no sense")
+            }
             Self::TooManyNodes { limit } => write!(f, "device tree: more than {limit} nodes"),
             Self::TooDeep { limit } => write!(f, "device tree: more than {limit} nodes below one another"),
             Self::NoNode { wanted } => write!(f, "device tree: no enabled node {wanted}"),

@@ -22,7 +22,8 @@ pub(super) const LONGEST: usize = 63;
 /// (`apple,fast-die0-proportional-gain` and others: Asahi Linux, t8103.dtsi); for a name alone a tree is not given up.
 pub(super) fn check(blob: &[u8]) -> Result<Fdt<'_>, FdtError> {
     Fdt::new(blob).or_else(|error| match error.kind {
-        FdtErrorKind::InvalidNodeName | FdtErrorKind::InvalidPropertyName if is_sound(blob).is_some() => {
+        FdtErrorKind::InvalidNodeName | FdtErrorKind::InvalidPropertyName => {
+            check_structure(blob).map_err(|offset| FdtError::Malformed { offset })?;
             Ok(Fdt::new_unchecked(blob))
         }
         _ => Err(FdtError::Invalid(error)),
@@ -31,7 +32,10 @@ pub(super) fn check(blob: &[u8]) -> Result<Fdt<'_>, FdtError> {
 
 /// What `dtoolkit` checks of the structure block, without the characters and lengths of names: tokens in their order, all
 /// parts inside the blob, names that end and are UTF-8. It looks at names only after it found header and first token good.
-fn is_sound(blob: &[u8]) -> Option<()> {
+///
+/// The error is the offset of the first token that does not pass, which is not where `dtoolkit` stopped: that name is none
+/// of what is wrong, and a line with its offset would be misleading.
+fn check_structure(blob: &[u8]) -> Result<(), usize> {
     const BEGIN_NODE: usize = 1;
     const END_NODE: usize = 2;
     const PROPERTY: usize = 3;
@@ -39,31 +43,34 @@ fn is_sound(blob: &[u8]) -> Option<()> {
     const END: usize = 9;
     let word = |at: usize| Some(u32::from_be_bytes(*blob.get(at..)?.first_chunk()?) as usize);
     let length = |name: &[u8]| Some(CStr::from_bytes_until_nul(name).ok()?.to_str().ok()?.len());
-    let (structure, strings, size) = (word(8)?, word(12)?, word(32)?);
-    let strings = blob.get(strings..strings.checked_add(size)?)?;
-    let (mut at, mut depth, mut before_children) = (structure, 0usize, false);
+    let header = || {
+        let (structure, strings, size) = (word(8)?, word(12)?, word(32)?);
+        Some((structure, blob.get(strings..strings.checked_add(size)?)?))
+    };
+    let (mut at, strings) = header().ok_or(0usize)?;
+    let (mut depth, mut before_children) = (0usize, false);
     loop {
-        match word(at)? {
+        // Past the token and what belongs to it; `None` where that makes no sense.
+        let next = match word(at).ok_or(at)? {
             BEGIN_NODE => {
-                at += 4;
-                at += length(blob.get(at..)?)? + 1;
                 (depth, before_children) = (depth + 1, true);
+                blob.get(at + 4..).and_then(length).map(|name| at + 4 + name + 1)
             }
-            PROPERTY if before_children => {
+            PROPERTY if before_children => (|| {
                 let name = strings.get(word(at + 8)?..)?;
                 length(name.get(..=LONGEST).unwrap_or(name))?;
-                at = at.checked_add(12)?.checked_add(word(at + 4)?)?;
-                blob.get(..at)?;
-            }
+                let end = at.checked_add(12)?.checked_add(word(at + 4)?)?;
+                blob.get(..end).map(|_| end)
+            })(),
             END_NODE if depth > 1 => {
-                at += 4;
                 (depth, before_children) = (depth - 1, false);
+                Some(at + 4)
             }
-            END_NODE => return (word(at + 4)? == END).then_some(()),
-            NOP => at += 4,
-            _ => return None,
-        }
-        at = at.next_multiple_of(4);
+            END_NODE if word(at + 4) == Some(END) => return Ok(()),
+            NOP => Some(at + 4),
+            _ => None,
+        };
+        at = next.ok_or(at)?.next_multiple_of(4);
     }
 }
 

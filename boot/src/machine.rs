@@ -41,7 +41,7 @@ extern "C" fn enter(handed_over: usize, level: u64) -> ! {
     match outcome {
         Ok(()) => end::success(),
         Err(reason) => {
-            // Without a usable tree there is no console yet, and this line is all that there is to say.
+            // Without a usable tree there is no console yet, or no power off; this line is all that there is to say.
             board::fall_back(&mut mapper);
             end::failure(&reason)
         }

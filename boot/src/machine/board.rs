@@ -87,29 +87,28 @@ mod virt {
 /// MIDR_EL1 implementer number of Apple.
 const APPLE: u64 = 0x61;
 
-/// Installs console and power without a device tree, where what was handed over is none: by where memory is and what the
-/// processor says it is. A machine that is neither of the two known ones stays silent. Does nothing once there is a
-/// console.
+/// Installs what is still missing of console and power without the device tree, where that is none or is broken there: by
+/// where memory is and what the processor says it is. A machine that is neither of the two known ones stays silent.
 pub(crate) fn fall_back(mapper: &mut Mapper) {
     use aarch64_cpu::registers::{CurrentEL, MIDR_EL1, Readable};
-    if console::is_installed() {
-        return;
-    }
+    let (silent, stays_on) = (!console::is_installed(), !end::is_installed());
     let place = image::start() as u64;
     let (implementer, part) = (MIDR_EL1.read(MIDR_EL1::Implementer), MIDR_EL1.read(MIDR_EL1::PartNum));
     let mut block = |address, size| window(mapper, Region { address: CpuAddress(address), size });
     if (t8103::MEMORY..t8103::MEMORY_END).contains(&place) && (implementer != APPLE || t8103::PARTS.contains(&part)) {
-        if let Ok(uart) = block(t8103::UART, t8103::BLOCK) {
+        if silent && let Ok(uart) = block(t8103::UART, t8103::BLOCK) {
             console::install(Uart::S5l, uart);
         }
-        if let Ok(watchdog) = block(t8103::WATCHDOG, t8103::BLOCK) {
+        if stays_on && let Ok(watchdog) = block(t8103::WATCHDOG, t8103::BLOCK) {
             end::install(Off::Watchdog(watchdog));
         }
     } else if (virt::MEMORY..virt::MEMORY_END).contains(&place) && implementer != APPLE {
-        if let Ok(uart) = block(virt::UART, virt::BLOCK) {
+        if silent && let Ok(uart) = block(virt::UART, virt::BLOCK) {
             console::install(Uart::Pl011, uart);
         }
-        let conduit = if CurrentEL.get() >> 2 == 2 { Conduit::SecureMonitor } else { Conduit::Hypervisor };
-        end::install(Off::Psci(conduit));
+        if stays_on {
+            let conduit = if CurrentEL.get() >> 2 == 2 { Conduit::SecureMonitor } else { Conduit::Hypervisor };
+            end::install(Off::Psci(conduit));
+        }
     }
 }

@@ -42,6 +42,11 @@ pub(crate) fn install(off: Off) {
     *OFF.lock() = Some(off);
 }
 
+/// Whether there is a way to turn the machine off.
+pub(crate) fn is_installed() -> bool {
+    OFF.lock().is_some()
+}
+
 /// Ends the run well.
 pub(crate) fn success() -> ! {
     console::end_line();

@@ -24,6 +24,16 @@ fn hand_over(name: &str, bytes: &[u8]) -> Outcome {
     run(name, &["--tree", &path])
 }
 
+#[test]
+fn a_broken_token_is_named_by_its_place_though_long_names_were_passed_over_before() {
+    let mut tree = mac_mini::tree(8 << 30).to_dtb();
+    // The last token of the structure block ends the tree; the one before it, the root.
+    let field = |at: usize| u32::from_be_bytes(tree[at..at + 4].try_into().unwrap()) as usize;
+    let root_end = field(8) + field(36) - 8;
+    tree[root_end + 3] = 7;
+    hand_over("token", &tree).failed_with(&["device tree", &format!("offset {root_end} ")]).touched_nothing();
+}
+
 /// Changes the tree of a Mac mini, and wants these words in the reason.
 fn refuses(name: &str, change: impl FnOnce(&mut DeviceTree), words: &[&str]) {
     let mut tree = mac_mini::tree(8 << 30);
@@ -97,6 +107,12 @@ fn a_tree_without_a_console_is_told_of_on_the_console_of_an_m1() {
         }
     };
     refuses("no-console", silent, &["console", "apple,s5l-uart"]);
+}
+
+#[test]
+fn a_broken_watchdog_is_named_and_the_machine_turns_off_all_the_same() {
+    let broken = |tree: &mut DeviceTree| remove(tree, "/soc/watchdog@23d2b0000", "reg");
+    refuses("no-watchdog-reg", broken, &["watchdog@23d2b0000", "reg", "missing"]);
 }
 
 #[test]

@@ -53,8 +53,8 @@ pub struct Options {
     /// How the image logs; the console's bytes pass through in both cases, but frames are no lines
     #[arg(long, value_enum, default_value_t = Log::Text)]
     pub log: Log,
-    /// RAM in bytes, or with a suffix K, M or G
-    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
+    /// RAM in bytes, or with a suffix K, M or G; the host gives only what is touched
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
     pub ram: u64,
     /// The most emulated time, in seconds (interactive runs have no limit unless one is given)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]

@@ -40,7 +40,7 @@ fn the_image_reads_the_disk_with_the_tree_of_a_real_machine_of_any_memory() {
             let commands = ["--cmd", "info", "--cmd", "namespaces", "--cmd", "read 0 1"];
             let outcome = run(&name, &[&["--tree", &tree, "--ans", ans], &commands[..]].concat()).succeeded();
             for wanted in
-                ["Apple Mac mini (M1, 2020)", "memory: 512 MiB at 0x800000000", "namespace 1:", "00000000  00"]
+                ["Apple Mac mini (M1, 2020)", "memory: 4096 MiB at 0x800000000", "namespace 1:", "00000000  00"]
             {
                 assert!(outcome.console.contains(wanted), "{wanted}: {}", outcome.all());
             }

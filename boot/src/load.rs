@@ -81,33 +81,34 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
     let blocks = (RANDOM_READ / target.block_size).max(1);
     let places = (target.blocks / u64::from(blocks)).max(1);
     let bytes = blocks * target.block_size;
-    let mut free = buffers(controller, length(depth.min(count)), bytes as usize)?;
+    let in_flight = depth.min(count);
+    let buffers = buffers(controller, length(in_flight), bytes as usize)?;
     let mut random = Random::new(1);
-    let (mut submitted, mut done) = (0, 0);
+    let mut done = 0;
     mark("bench-start");
     let began = controller.clock().now();
-    // Each buffer that comes back goes out again at once; those that never were out go first.
-    let mut idle = free.pop();
-    let result = loop {
-        if submitted < count
-            && let Some(buffer) = idle.take()
-        {
-            let lba = random.below(places) * u64::from(blocks);
-            if let Err(reason) = target.read(controller, lba, blocks, buffer) {
-                break Err(reason);
-            }
-            submitted += 1;
-            if submitted < depth {
-                idle = free.pop();
-                continue;
-            }
-        }
-        match controller.wait() {
-            Some(Completion { result: Ok(()), buffer, .. }) => (done, idle) = (done + 1, buffer),
-            Some(Completion { result: Err(error), .. }) => break Err(Reason::new(error)),
-            None => break if done == count { Ok(()) } else { Err(Reason::new("a read never came back")) },
-        }
+    let mut read = |controller: &mut Controller<P, T>, buffer| {
+        target.read(controller, random.below(places) * u64::from(blocks), blocks, buffer)
     };
+    let filled = buffers.into_iter().try_for_each(|buffer| read(controller, buffer).map(drop));
+    let mut left = count - in_flight;
+    let result = filled.and_then(|()| {
+        loop {
+            match controller.wait() {
+                // Each buffer that comes back goes out again at once.
+                Some(Completion { result: Ok(()), buffer: Some(buffer), .. }) => {
+                    done += 1;
+                    if left != 0 {
+                        left -= 1;
+                        read(controller, buffer)?;
+                    }
+                }
+                Some(Completion { result: Err(error), .. }) => break Err(Reason::new(error)),
+                Some(_) => break Err(Reason::new("a read came back without its buffer")),
+                None => break if done == count { Ok(()) } else { Err(Reason::new("a read never came back")) },
+            }
+        }
+    });
     let took = controller.clock().now().since(began);
     mark("bench-end");
     match result {

@@ -43,11 +43,11 @@ macro_rules! access {
 
         impl Access for $name {
             type Value = $value;
-            #[inline]
+            #[inline(always)]
             fn read(window: &impl Mmio, offset: usize) -> $value {
                 window.$read(offset)
             }
-            #[inline]
+            #[inline(always)]
             fn write(window: &impl Mmio, offset: usize, value: $value) {
                 window.$write(offset, value);
             }
@@ -101,7 +101,7 @@ pub struct Bound<'w, M: Mmio, A, R: RegisterLongName = ()> {
 impl<M: Mmio, A: Access, R: RegisterLongName> Readable for Bound<'_, M, A, R> {
     type T = A::Value;
     type R = R;
-    #[inline]
+    #[inline(always)]
     fn get(&self) -> A::Value {
         A::read(self.window, self.offset)
     }
@@ -110,7 +110,7 @@ impl<M: Mmio, A: Access, R: RegisterLongName> Readable for Bound<'_, M, A, R> {
 impl<M: Mmio, A: Access, R: RegisterLongName> Writeable for Bound<'_, M, A, R> {
     type T = A::Value;
     type R = R;
-    #[inline]
+    #[inline(always)]
     fn set(&self, value: A::Value) {
         A::write(self.window, self.offset, value);
     }

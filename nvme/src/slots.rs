@@ -98,7 +98,7 @@ impl<P: DmaPool> Slots<P> {
         self.free &= !bit;
         self.in_flight |= bit;
         self.fresh |= bit;
-        if flush { self.flush |= bit } else { self.flush &= !bit }
+        self.flush = self.flush & !bit | u64::from(flush) << (tag & 63);
         self.serial = self.serial.wrapping_add(1);
         let serial = self.serial;
         if let Some(slot) = self.slots.get_mut(index(tag)) {

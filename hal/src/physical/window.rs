@@ -41,7 +41,7 @@ impl PhysicalWindow {
 
 /// An access outside the window touches nothing: a read gives all ones, as an empty bus does, and a write is dropped.
 impl Mmio for PhysicalWindow {
-    #[inline]
+    #[inline(always)]
     fn read32(&self, offset: usize) -> u32 {
         match self.place(offset, 4) {
             // SAFETY: `place` gave an aligned address in the window, which `new`'s caller vouched for.
@@ -50,7 +50,7 @@ impl Mmio for PhysicalWindow {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn write32(&self, offset: usize, value: u32) {
         if let Some(address) = self.place(offset, 4) {
             // SAFETY: as in `read32`.

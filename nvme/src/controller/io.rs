@@ -85,7 +85,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         for _ in 0..self.slots.in_flight() / GATHER {
             self.clock.relax();
         }
-        if !self.reap() && !(pause.is_long() && self.watch()) {
+        if !(self.reap() || pause.is_long() && self.watch()) {
             pause.pass(&self.clock);
         }
     }

@@ -136,3 +136,25 @@ fn the_cause_of_a_time_out_is_looked_for_in_the_status_register() {
         assert_eq!(controller.fault(), Some(expected));
     }
 }
+
+#[test]
+fn a_dead_controller_ends_all_commands_long_before_they_time_out() {
+    let board = Board::new();
+    swallow_reads_of(&board, 1);
+    let mut controller = board.enable();
+    let idle = board.used_pages();
+    for _ in 0..3 {
+        read(&mut controller, &board, 1).unwrap();
+    }
+    board.with(|machine| machine.status = 3);
+    let began = board.with(|machine| machine.now);
+    for _ in 0..3 {
+        let completion = controller.wait().unwrap();
+        assert_eq!(completion.result, Err(CommandError::Failed(Fault::Fatal { status: 3 })));
+        assert!(completion.buffer.is_none(), "the device may still reach it");
+    }
+    assert!(controller.wait().is_none());
+    assert!(board.with(|machine| machine.now) - began < 1_000_000_000);
+    assert_eq!((controller.counters().time_outs, board.used_pages()), (0, idle + 3));
+    assert_eq!(read(&mut controller, &board, 2), Err(SubmitError::Dead(Fault::Fatal { status: 3 })));
+}

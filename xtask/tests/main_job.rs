@@ -18,7 +18,9 @@ fn figures(name: &str, arguments: &[&str]) -> (Value, String) {
 fn without_options_the_disk_is_found_named_and_listed_in_both_states_of_the_coprocessor() {
     for ans in ["stopped", "running"] {
         let call = run(&["--ans", ans]).succeeded();
-        for wanted in ["APPLE SSD", "namespace 1: 16384 blocks", "EFI system partition", "known content", "anvil: success"] {
+        for wanted in
+            ["APPLE SSD", "namespace 1: 16384 blocks", "EFI system partition", "known content", "anvil: success"]
+        {
             assert!(call.console.contains(wanted), "{ans}: no {wanted:?} in\n{}", call.all());
         }
     }

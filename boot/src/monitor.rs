@@ -142,11 +142,12 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
         let Self { ans, out, .. } = self;
         for namespace in ans.controller().namespaces() {
             let (blocks, block_size) = (namespace.blocks, namespace.block_size());
-            let mebibytes = blocks.saturating_mul(u64::from(block_size)) >> 20;
+            let kibibytes = blocks.saturating_mul(u64::from(block_size)) >> 10;
+            let (size, unit) = if kibibytes < 1 << 10 { (kibibytes, "KiB") } else { (kibibytes >> 10, "MiB") };
             let role = if namespace.id == DISK { ", the disk" } else { "" };
             writeln!(
                 out,
-                "namespace {}: {blocks} blocks of {block_size} bytes, {mebibytes} MiB, type {}, read-only{role}",
+                "namespace {}: {blocks} blocks of {block_size} bytes, {size} {unit}, type {}, read-only{role}",
                 namespace.id, namespace.vendor_type
             )
             .map_err(Reason::new)?;

@@ -213,7 +213,7 @@ impl<P: Platform> Coprocessor<P> {
     }
 
     fn enter(&mut self, client: &mut impl Client<P::Pool>, stage: Stage) {
-        hal::info!("{}", stage.name());
+        hal::debug!("rtkit: {}", stage.name());
         self.seen = None;
         client.stage(stage);
     }

@@ -1,8 +1,6 @@
 //! The main job on the emulated M1: what the image reads from a disk is what other people's tools read from it.
 
-mod common;
-
-use common::{disk, run, scratch, tool};
+use crate::common::{disk, run, scratch, tool};
 use serde_json::Value;
 
 /// The figures that a run wrote.

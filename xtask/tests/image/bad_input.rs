@@ -1,11 +1,9 @@
 //! Bad input: each gives one clear line and the right exit code, and the machine is left as it was found.
 
-mod common;
-
-use common::{disk, run, scratch, xtask};
+use crate::common::{Call, disk, run, scratch, xtask};
 
 /// The model checks at the end that the machine is as found: a run that breaks a rule says so.
-fn broke_no_rule(call: &common::Call) {
+fn broke_no_rule(call: &Call) {
     assert!(!call.said.contains("violation"), "{}", call.all());
 }
 

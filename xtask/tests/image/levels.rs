@@ -1,9 +1,7 @@
 //! The same image file on QEMU's `virt`, entered at each exception level: start-up code, translation, exceptions and the
 //! console are proved on a machine that nobody here wrote.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 #[test]
 fn the_image_comes_up_at_el1_at_el2_and_at_el2_with_vhe() {

@@ -54,7 +54,7 @@ pub(crate) fn ci() -> Outcome {
         ("arrows and licences", arrows),
         ("file lengths", lengths),
         ("lints", lints),
-        ("test", || must(cargo("xtask").arg("test"))),
+        ("test", || must(&mut shell::xtask("test"))),
         ("documentation", documentation),
         ("sizes", sizes),
     ];

@@ -35,6 +35,13 @@ pub(crate) fn say(what: &str) {
     eprintln!("xtask: {what}");
 }
 
+/// A call of one of this tool's own commands, as a person types it.
+pub(crate) fn xtask(subcommand: &str) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(top()).args(["xtask", subcommand]);
+    command
+}
+
 /// A call of cargo in the tree, quiet unless a person is looking.
 pub(crate) fn cargo(subcommand: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -12,6 +12,7 @@ pub(crate) fn test() -> Outcome {
     setup::packages(&[setup::EMULATOR, setup::DISK, setup::QEMU].concat())?;
     say("libraries and models, on the host");
     shell::must(shell::cargo("test").arg("--no-fail-fast"))?;
+    shell::must(shell::cargo("test").args(["--package", "boot", "--lib"]))?;
     let text = image::build(Log::Text)?;
     image::build(Log::Defmt)?;
     run::emulator()?;

@@ -40,7 +40,7 @@ impl TickScale {
     }
 }
 
-/// What [`GenericTimer`] does to let a short time pass.
+/// What `GenericTimer` does to let a short time pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relax {
     /// `WFE`. The timer's event stream has to be enabled (`CNTKCTL_EL1.EVNTEN`, or `CNTHCTL_EL2.EVNTEN` at EL2), or this

@@ -1,10 +1,6 @@
 //! The coprocessor in use: log lines, reports, application endpoints, the crash.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a surprise ends the test")]
-
-mod board;
-
-use board::{Board, Firmware, Owner};
+use crate::board::{Board, Firmware, Owner};
 use rtkit::crash::RecordError;
 use rtkit::protocol::{BufferError, Phase, ProtocolError};
 use rtkit::{Config, Coprocessor, Endpoint, Error, Message, Stage};
@@ -20,7 +16,7 @@ fn say(board: &Board, messages: &[Message]) {
     board.say(messages.iter().map(|&message| (Duration::ZERO, message)));
 }
 
-fn running(firmware: Firmware) -> (Board, Owner, Coprocessor<board::OnBoard>) {
+fn running(firmware: Firmware) -> (Board, Owner, Coprocessor<crate::board::OnBoard>) {
     let board = Board::new(firmware);
     let mut owner = Owner::new(&board);
     let mut coprocessor = board.coprocessor(Config::default());

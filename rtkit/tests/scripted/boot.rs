@@ -1,12 +1,8 @@
 //! The coprocessor's life on a board: start, wake, use, sleep.
 
-#![allow(clippy::unwrap_used, reason = "a surprise ends the test")]
-
-mod board;
-
 use std::time::Duration;
 
-use board::{Board, Firmware, Owner};
+use crate::board::{Board, Firmware, Owner};
 use rtkit::protocol::{Phase, ProtocolError};
 use rtkit::{Config, Endpoint, Error, Message, PowerState, Stage};
 

@@ -9,31 +9,31 @@ const SOON: Duration = Duration::from_micros(300);
 
 /// What the firmware says, and when.
 #[derive(Clone)]
-pub struct Firmware {
+pub(crate) struct Firmware {
     /// Started by its CPU, so HELLO waits already; else it was left running and a power request wakes it.
-    pub cold: bool,
+    pub(crate) cold: bool,
     /// Lowest and highest version.
-    pub versions: (u16, u16),
+    pub(crate) versions: (u16, u16),
     /// The endpoint map's pages.
-    pub pages: Vec<u32>,
+    pub(crate) pages: Vec<u32>,
     /// Whether the last page is marked as last.
-    pub map_ends: bool,
+    pub(crate) map_ends: bool,
     /// What an endpoint says when it is started.
-    pub on_start: BTreeMap<u8, Vec<u64>>,
+    pub(crate) on_start: BTreeMap<u8, Vec<u64>>,
     /// How long after the map's end the coprocessor is on; never if `None`.
-    pub on_after: Option<Duration>,
+    pub(crate) on_after: Option<Duration>,
     /// What it acknowledges that it is then.
-    pub on_state: u64,
+    pub(crate) on_state: u64,
     /// What is acknowledged for each power state asked for, by message type; other states are acknowledged as asked.
-    pub power_answers: BTreeMap<(u64, u64), Option<u64>>,
+    pub(crate) power_answers: BTreeMap<(u64, u64), Option<u64>>,
     /// Said before everything else.
-    pub leftovers: Vec<Message>,
+    pub(crate) leftovers: Vec<Message>,
     /// Endpoint numbers beyond a byte, by payload.
-    pub odd_endpoints: BTreeMap<u64, u64>,
+    pub(crate) odd_endpoints: BTreeMap<u64, u64>,
     /// Has said HELLO since it started or slept.
-    pub woken: bool,
+    pub(crate) woken: bool,
     /// The page of the map that comes next.
-    pub next_page: usize,
+    pub(crate) next_page: usize,
 }
 
 impl Default for Firmware {
@@ -62,7 +62,7 @@ impl Default for Firmware {
 
 impl Firmware {
     /// What a coprocessor left running by an earlier stage does: nothing, until it is woken.
-    pub fn left_running() -> Self {
+    pub(crate) fn left_running() -> Self {
         Self { cold: false, ..Self::default() }
     }
 
@@ -127,6 +127,6 @@ impl Firmware {
 }
 
 /// A management message.
-pub fn management(kind: u64, bits: u64) -> Message {
+pub(crate) fn management(kind: u64, bits: u64) -> Message {
     Message { endpoint: 0, payload: kind << 52 | bits }
 }

@@ -6,22 +6,22 @@ use rtkit::{Client, Crash, CrashReport, Endpoint, GrantError, Message, Stage};
 use super::Board;
 
 /// Lends memory and keeps what it hears.
-pub struct Owner {
+pub(crate) struct Owner {
     board: Board,
     /// Lends nothing more.
-    pub refuses: bool,
+    pub(crate) refuses: bool,
     /// Endpoint, address and size of what was lent, and how many messages had been sent by then.
-    pub lent: Vec<(Endpoint, u64, usize, usize)>,
-    pub taken_back: Vec<Endpoint>,
-    pub given_up: Vec<Endpoint>,
-    pub stages: Vec<&'static str>,
-    pub lines: Vec<String>,
-    pub crashes: Vec<Crash>,
-    pub unknown: Vec<Message>,
+    pub(crate) lent: Vec<(Endpoint, u64, usize, usize)>,
+    pub(crate) taken_back: Vec<Endpoint>,
+    pub(crate) given_up: Vec<Endpoint>,
+    pub(crate) stages: Vec<&'static str>,
+    pub(crate) lines: Vec<String>,
+    pub(crate) crashes: Vec<Crash>,
+    pub(crate) unknown: Vec<Message>,
 }
 
 impl Owner {
-    pub fn new(board: &Board) -> Self {
+    pub(crate) fn new(board: &Board) -> Self {
         Self {
             board: board.clone(),
             refuses: false,
@@ -36,7 +36,7 @@ impl Owner {
     }
 
     /// Where the memory lent on an endpoint lies.
-    pub fn address(&self, endpoint: Endpoint) -> u64 {
+    pub(crate) fn address(&self, endpoint: Endpoint) -> u64 {
         self.lent.iter().find(|lent| lent.0 == endpoint).expect("memory was lent").1
     }
 }

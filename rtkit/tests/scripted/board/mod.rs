@@ -1,15 +1,5 @@
 //! A mailbox window, memory and a clock for tests, with a small firmware behind them that a test can bend.
 
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses its own part of the board")]
-#![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a broken board or a driver's broken access ends the test"
-)]
-
 mod client;
 mod firmware;
 
@@ -22,18 +12,18 @@ use hal::dma::pages::PageMap;
 use hal::{Clock, DmaError, DmaPool, Instant, Mmio, Platform};
 use rtkit::{Config, Coprocessor, Message};
 
-pub use client::Owner;
-pub use firmware::Firmware;
+pub(crate) use client::Owner;
+pub(crate) use firmware::Firmware;
 
 /// Where the board's memory starts unless a test moves it.
-pub const MEMORY: u64 = 0x8_0000_0000;
+pub(crate) const MEMORY: u64 = 0x8_0000_0000;
 const MEMORY_PAGES: usize = 512;
 
 /// One look at a condition takes this long.
 const RELAX: Duration = Duration::from_micros(200);
 
 /// Names the board's parts for the driver.
-pub enum OnBoard {}
+pub(crate) enum OnBoard {}
 
 impl Platform for OnBoard {
     type Window = Board;
@@ -43,9 +33,9 @@ impl Platform for OnBoard {
 
 /// The whole board; a handle that is cheap to clone and plays every part.
 #[derive(Clone)]
-pub struct Board(Rc<RefCell<State>>);
+pub(crate) struct Board(Rc<RefCell<State>>);
 
-pub struct State {
+pub(crate) struct State {
     now: Duration,
     latched: Option<u64>,
     waiting: VecDeque<(Duration, Message)>,
@@ -56,19 +46,19 @@ pub struct State {
     memory: Vec<u8>,
     published: bool,
     observed: bool,
-    pub firmware: Firmware,
-    pub sent: Vec<Message>,
-    pub accesses: usize,
+    pub(crate) firmware: Firmware,
+    pub(crate) sent: Vec<Message>,
+    pub(crate) accesses: usize,
 }
 
 impl Board {
     /// A board with that firmware. A cold one has said HELLO already.
-    pub fn new(firmware: Firmware) -> Self {
+    pub(crate) fn new(firmware: Firmware) -> Self {
         Self::with_memory_at(MEMORY, firmware)
     }
 
     /// A board whose memory lies elsewhere.
-    pub fn with_memory_at(base: u64, firmware: Firmware) -> Self {
+    pub(crate) fn with_memory_at(base: u64, firmware: Firmware) -> Self {
         let board = Self(Rc::new(RefCell::new(State {
             now: Duration::ZERO,
             latched: None,
@@ -89,45 +79,45 @@ impl Board {
         board
     }
 
-    pub fn state(&self) -> std::cell::RefMut<'_, State> {
+    pub(crate) fn state(&self) -> std::cell::RefMut<'_, State> {
         self.0.borrow_mut()
     }
 
     /// A driver on this board.
-    pub fn coprocessor(&self, config: Config) -> Coprocessor<OnBoard> {
+    pub(crate) fn coprocessor(&self, config: Config) -> Coprocessor<OnBoard> {
         Coprocessor::new(self.clone(), self.clone(), config)
     }
 
     /// Lets the firmware say something, each message after its delay and behind those that wait.
-    pub fn say(&self, messages: impl IntoIterator<Item = (Duration, Message)>) {
+    pub(crate) fn say(&self, messages: impl IntoIterator<Item = (Duration, Message)>) {
         let mut state = self.state();
         let now = state.now;
         state.waiting.extend(messages.into_iter().map(|(delay, message)| (now + delay, message)));
     }
 
     /// Keeps the FIFO to the coprocessor full for that long from now on.
-    pub fn fill_for(&self, span: Duration) {
+    pub(crate) fn fill_for(&self, span: Duration) {
         let mut state = self.state();
         state.full_until = state.now + span;
     }
 
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.state().now
     }
 
-    pub fn sent(&self) -> Vec<Message> {
+    pub(crate) fn sent(&self) -> Vec<Message> {
         self.state().sent.clone()
     }
 
     /// Pages that are neither free nor quarantined, and those that are quarantined.
-    pub fn pages_in_use(&self) -> (usize, usize) {
+    pub(crate) fn pages_in_use(&self) -> (usize, usize) {
         let state = self.state();
         let quarantined = state.pages.quarantined();
         (state.pages.used() - quarantined, quarantined)
     }
 
     /// The firmware's write into memory.
-    pub fn poke(&self, address: u64, bytes: &[u8]) {
+    pub(crate) fn poke(&self, address: u64, bytes: &[u8]) {
         let mut state = self.state();
         let start = (address - state.base) as usize;
         state.memory[start..start + bytes.len()].copy_from_slice(bytes);

@@ -72,18 +72,7 @@ impl Coprocessor {
     /// The reset of the domain is asserted.
     pub(crate) fn reset(&mut self, ctx: &mut Context<'_>) {
         self.held_in_reset = true;
-        if self.control & RUN != 0 && self.is_alive() {
-            ctx.violation(
-                "reset-while-running",
-                "pmgr+0x3f0",
-                format!("RUN is set and firmware is alive ({:?})", self.phase),
-            );
-            self.die(ctx, Phase::Broken);
-        } else if !matches!(self.phase, Phase::Crashed | Phase::Broken) {
-            self.die(ctx, Phase::Off);
-        }
-        self.control = 0;
-        self.mailbox.reset();
+        self.lose_state(ctx, "reset-while-running");
     }
 
     pub(crate) fn set_reset(&mut self, held: bool) {
@@ -92,19 +81,20 @@ impl Coprocessor {
 
     /// The domain lost its power.
     pub(crate) fn power_off(&mut self, ctx: &mut Context<'_>) {
+        self.lose_state(ctx, "power-off-while-running");
+        self.sart.power_loss();
+    }
+
+    /// Core and mailbox lose what they hold; firmware that was alive does not survive it, and `rule` was broken.
+    fn lose_state(&mut self, ctx: &mut Context<'_>, rule: &'static str) {
         if self.control & RUN != 0 && self.is_alive() {
-            ctx.violation(
-                "power-off-while-running",
-                "pmgr+0x3f0",
-                format!("RUN is set and firmware is alive ({:?})", self.phase),
-            );
+            ctx.violation(rule, "pmgr+0x3f0", format!("RUN is set and firmware is alive ({:?})", self.phase));
             self.die(ctx, Phase::Broken);
         } else if !matches!(self.phase, Phase::Crashed | Phase::Broken) {
             self.die(ctx, Phase::Off);
         }
         self.control = 0;
         self.mailbox.reset();
-        self.sart.power_loss();
     }
 
     /// Everything that lives in the firmware is gone.

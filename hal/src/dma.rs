@@ -89,6 +89,13 @@ pub trait DmaPool: Clone {
 
     /// Keeps later reads of device memory behind an earlier read that told of them (`DMB OSHLD`).
     fn observe(&self);
+
+    /// Keeps later reads of device memory behind earlier writes to it (`DMB OSH`): what two sides need that each write one word
+    /// and then read the other's, as with shadow doorbells. No weaker barrier orders a store before a load.
+    #[inline(always)]
+    fn order(&self) {
+        crate::barrier::order();
+    }
 }
 
 /// An owned piece of device memory, given back to its pool when it is dropped.

@@ -84,6 +84,12 @@ pub trait DmaPool: Clone {
     /// Reads one aligned 32-bit word in one access: the way to look at a word that a device may be changing.
     fn read_word(&self, address: u64) -> u32;
 
+    /// Writes one aligned 32-bit word in one access: for a word that a device looks at whenever it likes.
+    #[inline(always)]
+    fn write_word(&self, address: u64, word: u32) {
+        self.write(address, word.as_bytes());
+    }
+
     /// Makes earlier writes to device memory visible before a later register write (`DMB OSHST`).
     fn publish(&self);
 
@@ -224,6 +230,14 @@ impl<P: DmaPool> DmaRegion<P> {
         match self.place(offset, 4) {
             Some(address) if offset.is_multiple_of(4) => self.pool.read_word(address),
             _ => 0,
+        }
+    }
+
+    /// Writes the aligned 32-bit word at `offset` in one access; nothing at any other offset and beyond the region's end.
+    #[inline(always)]
+    pub fn write_word(&self, offset: usize, word: u32) {
+        if let Some(address) = self.place(offset, 4).filter(|_| offset.is_multiple_of(4)) {
+            self.pool.write_word(address, word);
         }
     }
 

@@ -145,6 +145,16 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
     }
 
     #[inline(always)]
+    fn write_word(&self, address: u64, word: u32) {
+        let place = self.place(address, 4).map(|place| place.cast::<u32>());
+        if let Some(to) = place.filter(|place| place.is_aligned()) {
+            // SAFETY: in bounds by `place`, aligned by the filter; nothing in the pool is ever a reference.
+            unsafe { to.write_volatile(word) };
+            self.clean(to.addr(), 4);
+        }
+    }
+
+    #[inline(always)]
     fn publish(&self) {
         match self.coherency {
             Coherency::Coherent => barrier::publish(),
@@ -156,6 +166,14 @@ impl<const WORDS: usize> DmaPool for &PhysicalPool<WORDS> {
     #[inline(always)]
     fn observe(&self) {
         barrier::observe();
+    }
+
+    #[inline(always)]
+    fn order(&self) {
+        match self.coherency {
+            Coherency::Coherent => barrier::order(),
+            Coherency::Maintained => barrier::complete(),
+        }
     }
 }
 

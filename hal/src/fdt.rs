@@ -12,6 +12,7 @@ mod address;
 mod error;
 mod node;
 mod open;
+mod pci;
 mod reference;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use dtoolkit::fdt::FdtNode;
 pub use address::{BusAddress, CpuAddress, Region};
 pub use error::{FdtError, Label};
 pub use node::{Node, Strings};
+pub use pci::{PCI_WINDOWS, PciHost, PciSpace, PciWindow};
 pub use reference::{ARGUMENTS, Reference, References};
 
 const MAGIC: u32 = 0xd00d_feed;

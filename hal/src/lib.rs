@@ -16,6 +16,7 @@ pub mod fault;
 pub mod fdt;
 pub mod log;
 pub mod mmio;
+pub mod pci;
 pub mod physical;
 pub mod platform;
 pub mod register;

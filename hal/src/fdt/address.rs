@@ -33,14 +33,18 @@ impl<'t> Node<'t> {
     /// on whole, [`FdtError::BadProperty`] for cells and sizes that make no sense.
     pub fn reg(&self, index: usize) -> Result<Region<CpuAddress>, FdtError> {
         let Region { address, size } = self.bus_reg(index)?;
-        let mut address = address.0;
-        let mut bus = self.parent();
+        let address = Self::to_processor(self.parent(), address.0, size)?;
+        Ok(Region { address, size })
+    }
+
+    /// Translates `size` bytes at an address on `bus` by all the buses above.
+    pub(super) fn to_processor(mut bus: Option<Self>, mut address: u64, size: u64) -> Result<CpuAddress, FdtError> {
         while let Some(this) = bus {
             let Some(above) = this.parent() else { break };
             address = this.pass_on(&above, address, size)?;
             bus = Some(above);
         }
-        Ok(Region { address: CpuAddress(address), size })
+        Ok(CpuAddress(address))
     }
 
     /// The entry of `reg` that `reg-names` calls `name`, translated.
@@ -99,6 +103,6 @@ impl<'t> Node<'t> {
 }
 
 /// An address of up to 64 bits: more (PCI) is none here, and neither is one of no bits.
-fn address(cells: Cells<'_>) -> Option<u64> {
+pub(super) fn address(cells: Cells<'_>) -> Option<u64> {
     if cells.as_ref().is_empty() { None } else { cells.to_int().ok() }
 }

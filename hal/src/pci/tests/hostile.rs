@@ -1,0 +1,2 @@
+//! Buses that do not behave.
+

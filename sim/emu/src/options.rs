@@ -20,9 +20,9 @@ pub struct Options {
     /// A raw disk image of 4096-byte blocks; without it the disk is 16 MiB of zeros
     #[arg(long, value_name = "FILE")]
     pub disk: Option<PathBuf>,
-    /// Let writes reach the disk
-    #[arg(long)]
-    pub rw: bool,
+    /// Let writes reach the disk, and tell the image that it may arm them: for all blocks, or for FIRST..LAST (inclusive)
+    #[arg(long, value_name = "FIRST..LAST", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = blocks)]
+    pub rw: Option<String>,
     /// The device tree: fdt generates one, FILE is a .dtb (or an Apple tree, with --x0 boot_args)
     #[arg(long, value_name = "fdt|FILE", default_value = "fdt")]
     pub tree: PathBuf,
@@ -103,6 +103,15 @@ fn number(text: &str) -> Result<u64, String> {
     parsed.map_err(|_| "a number, decimal or hexadecimal with 0x".into())
 }
 
+/// Blocks by number, both ends included; empty for all. The image reads the text itself.
+fn blocks(text: &str) -> Result<String, String> {
+    let ordered = text.split_once("..").is_some_and(|(first, last)| match (number(first), number(last)) {
+        (Ok(first), Ok(last)) => first <= last,
+        _ => false,
+    });
+    if ordered || text.is_empty() { Ok(text.into()) } else { Err("FIRST..LAST, such as 0..99".into()) }
+}
+
 fn size(text: &str) -> Result<u64, String> {
     let (digits, unit) = match text.char_indices().next_back() {
         Some((at, 'K')) => (text.get(..at).unwrap_or_default(), 1 << 10),
@@ -138,13 +147,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_read_and_nonsense_is_not() {
+    fn sizes_times_and_ranges_are_read_and_nonsense_is_not() {
         assert_eq!(size("512M"), Ok(512 << 20));
         assert_eq!(size("1G"), Ok(1 << 30));
         assert_eq!(seconds("0.5"), Ok(500_000_000));
         assert_eq!(seconds("60"), Ok(60_000_000_000));
         for bad in ["", "M", "1", "20000001", "99G", "-1M"] {
             assert!(size(bad).is_err(), "{bad}");
+        }
+        for good in ["", "0..0", "100..0x1ff"] {
+            assert_eq!(blocks(good), Ok(good.into()));
+        }
+        for bad in ["all", "1", "2..1", "1..", "..1", "1..2..3"] {
+            assert!(blocks(bad).is_err(), "{bad}");
         }
         for bad in ["", "0", "-1", "1e3", ".5", "1.0000000001", "99999999999999"] {
             assert!(seconds(bad).is_err(), "{bad}");

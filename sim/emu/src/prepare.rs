@@ -68,7 +68,7 @@ fn machine(options: &Options) -> Result<MachineConfig, String> {
     });
     machine.seed = options.seed;
     if let Some(path) = &options.disk {
-        let access = if options.rw { Access::ReadWrite } else { Access::ReadOnly };
+        let access = if options.rw.is_some() { Access::ReadWrite } else { Access::ReadOnly };
         machine.store = Box::new(FileStore::open(path, BLOCK, access).map_err(|error| error.to_string())?);
     }
     for plan in &options.fault {
@@ -79,7 +79,7 @@ fn machine(options: &Options) -> Result<MachineConfig, String> {
 
 fn handover(options: &Options, image: &Image) -> Result<Vec<u8>, String> {
     let interactive = options.interactive || options.input.is_some();
-    let wishes = Wishes { commands: options.cmd.clone(), allow_write: options.rw, interactive };
+    let wishes = Wishes { commands: options.cmd.clone(), allow_write: options.rw.clone(), interactive };
     let generated = options.tree.as_os_str() == "fdt";
     match (options.x0, generated) {
         (Argument::Fdt, true) => Ok(tree::generate(options.ram, &wishes)),

@@ -17,8 +17,8 @@ use crate::run::TREE_ADDRESS;
 pub struct Wishes {
     /// `anvil,commands`: the monitor's lines, in order.
     pub commands: Vec<String>,
-    /// `anvil,allow-write`: the image may arm writes.
-    pub allow_write: bool,
+    /// `anvil,allow-write`: the image may arm writes; empty for all blocks of the disk, else `FIRST..LAST`, both included.
+    pub allow_write: Option<String>,
     /// `anvil,interactive`: someone types at the console.
     pub interactive: bool,
 }
@@ -94,8 +94,9 @@ fn finish(mut tree: DeviceTree, wishes: &Wishes) -> Vec<u8> {
     if !wishes.commands.is_empty() {
         put("anvil,commands", strings(wishes.commands.iter().map(String::as_str)));
     }
-    if wishes.allow_write {
-        put("anvil,allow-write", Vec::new());
+    if let Some(blocks) = &wishes.allow_write {
+        let range = Some(blocks.as_str()).filter(|blocks| !blocks.is_empty());
+        put("anvil,allow-write", strings(range));
     }
     if wishes.interactive {
         put("anvil,interactive", Vec::new());
@@ -127,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_wishes_stand_in_a_generated_tree_and_in_a_given_one() {
-        let wishes = Wishes { commands: vec!["info".into(), "read 0 1".into()], allow_write: true, interactive: false };
+        let commands = vec!["info".into(), "read 0 1".into()];
+        let wishes = Wishes { commands, allow_write: Some(String::new()), interactive: false };
         let generated = generate(1 << 29, &wishes);
         let adopted = adopt(generate(1 << 29, &Wishes::default()), 1 << 29, &wishes).unwrap();
         for tree in [generated, adopted] {
@@ -135,6 +137,8 @@ mod tests {
             assert_eq!(chosen(&tree, "anvil,allow-write").unwrap(), b"");
             assert_eq!(chosen(&tree, "anvil,interactive"), None);
         }
+        let some = Wishes { allow_write: Some("8..15".into()), ..Wishes::default() };
+        assert_eq!(chosen(&generate(1 << 29, &some), "anvil,allow-write").unwrap(), b"8..15\0");
     }
 
     #[test]
@@ -207,7 +211,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_handed_over_as_it_is_or_refused_if_something_is_to_be_added() {
         let whole = generate(1 << 29, &Wishes::default());
-        let wishes = Wishes { allow_write: true, ..Wishes::default() };
+        let wishes = Wishes { allow_write: Some(String::new()), ..Wishes::default() };
         let mut old = whole.clone();
         old[27] = 18;
         let mut patched = whole.clone();
@@ -230,7 +234,7 @@ mod tests {
     #[test]
     fn no_cut_and_no_changed_byte_makes_the_reader_panic() {
         let whole = generate(1 << 29, &Wishes::default());
-        let wishes = Wishes { allow_write: true, ..Wishes::default() };
+        let wishes = Wishes { allow_write: Some(String::new()), ..Wishes::default() };
         for length in 0..whole.len() {
             assert!(adopt(whole[..length].to_vec(), 1 << 29, &wishes).is_err(), "{length}");
         }

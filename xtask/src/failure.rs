@@ -24,6 +24,11 @@ impl Failure {
         Self { code: 2, message: message.into() }
     }
 
+    /// The image crashed or ran out of time: exit code 3.
+    pub(crate) fn crashed(message: impl Into<String>) -> Self {
+        Self { code: 3, message: message.into() }
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(self.code)

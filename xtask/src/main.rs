@@ -15,6 +15,7 @@ mod run;
 mod setup;
 mod shell;
 mod test;
+mod virt;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::failure::{Failure, Outcome};
 use crate::image::{self, Image, Log};
 use crate::shell::{self, say};
+use crate::virt::{self, Level, Writable};
 use crate::{disk, frames, setup};
 
 /// Which machine to run on.
@@ -19,7 +20,7 @@ pub(crate) enum Machine {
 
 /// What the boot loader left the storage coprocessor doing.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Ans {
+pub(crate) enum Ans {
     Stopped,
     Running,
 }
@@ -27,7 +28,7 @@ enum Ans {
 /// What a foreign image gets in its first register.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum FirstRegister {
+pub(crate) enum FirstRegister {
     Fdt,
     BootArgs,
 }
@@ -37,58 +38,85 @@ enum FirstRegister {
 pub(crate) struct Options {
     /// The machine to run on.
     #[arg(long, value_enum, default_value = "t8103")]
-    machine: Machine,
-    /// A raw disk image of 4096-byte blocks; without it, one is made. It is opened read-only unless `--rw` is given.
+    pub(crate) machine: Machine,
+    /// A raw disk image, of 4096-byte blocks on t8103; without it, one is made. It is opened read-only unless `--rw` is given.
     #[arg(long, value_name = "FILE")]
-    disk: Option<PathBuf>,
+    pub(crate) disk: Option<PathBuf>,
     /// The device tree: `fdt` (generated) or a .dtb FILE.
     #[arg(long, value_name = "fdt|FILE", default_value = "fdt")]
-    tree: PathBuf,
-    /// What the boot loader left the storage coprocessor doing.
-    #[arg(long, value_enum, default_value = "stopped")]
-    ans: Ans,
+    pub(crate) tree: PathBuf,
+    /// What the boot loader left the storage coprocessor doing [default: stopped].
+    #[arg(long, value_enum)]
+    pub(crate) ans: Option<Ans>,
     /// A line for the image's monitor, `help` for one; give it again for more. The image powers off after the last.
     #[arg(long = "cmd", value_name = "LINE")]
-    commands: Vec<String>,
+    pub(crate) commands: Vec<String>,
     /// Talk to the image's monitor on this terminal.
     #[arg(long)]
-    interactive: bool,
+    pub(crate) interactive: bool,
     /// How the image logs.
     #[arg(long, value_enum, default_value = "text")]
-    log: Log,
+    pub(crate) log: Log,
     /// Write every register access to FILE.
     #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
     /// Make the machine misbehave; `--fault help` lists the plans.
     #[arg(long = "fault", value_name = "PLAN")]
-    faults: Vec<String>,
-    /// The seed of everything that is left to chance in the models.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    pub(crate) faults: Vec<String>,
+    /// The seed of everything that is left to chance in the models [default: 1].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// Write the run's figures to FILE.
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Let the image write to the disk file.
-    #[arg(long)]
-    rw: bool,
+    pub(crate) json: Option<PathBuf>,
+    /// Let the image write to the disk file: to all blocks, or with `--rw=FIRST..LAST` to these (the last one included).
+    #[arg(long, value_name = "FIRST..LAST", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = Writable::parse)]
+    pub(crate) rw: Option<Writable>,
     /// Run another arm64 image on the same machine, with the same checks.
     #[arg(long, value_name = "FILE")]
-    image: Option<PathBuf>,
+    pub(crate) image: Option<PathBuf>,
     /// Where another image is entered, in bytes from its start.
     #[arg(long, value_name = "OFFSET", requires = "image")]
-    entry: Option<String>,
+    pub(crate) entry: Option<String>,
     /// What the image gets in its first register.
     #[arg(long, value_enum, value_name = "fdt|boot_args")]
-    x0: Option<FirstRegister>,
+    pub(crate) x0: Option<FirstRegister>,
     /// Feed FILE to the console.
-    #[arg(long, value_name = "FILE")]
-    input: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", conflicts_with = "interactive")]
+    pub(crate) input: Option<PathBuf>,
     /// Stop after this many seconds of the machine's time.
     #[arg(long, value_name = "SECONDS")]
-    limit: Option<u64>,
-    /// The exception level at entry, on `virt`: 1, or 2, or `2-vhe` for EL2 on a CPU that has VHE.
-    #[arg(long, value_name = "EL", default_value = "1", value_parser = ["1", "2", "2-vhe"])]
-    level: String,
+    pub(crate) limit: Option<u64>,
+    /// What only `virt` takes.
+    #[command(flatten)]
+    pub(crate) virt: VirtOptions,
+}
+
+/// The options of `run` that are for QEMU's machine.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "On --machine virt only")]
+pub(crate) struct VirtOptions {
+    /// The exception level at entry: 1 [default], 2, 2-vhe (on a processor with VHE), 2-e2h (E2H already set, as on Apple's).
+    #[arg(long, value_enum, value_name = "EL")]
+    pub(crate) level: Option<Level>,
+    /// Bytes in a logical block [default: what the partition table says, or 4096].
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(512..=65536))]
+    pub(crate) block_size: Option<u32>,
+    /// More properties for QEMU's `-device nvme`, such as mdts=1,max_ioqpairs=64.
+    #[arg(long, value_name = "PROPERTIES")]
+    pub(crate) nvme: Vec<String>,
+    /// Put the disk on an `nvme-ns` device with these properties, such as nsid=3, instead of on the controller itself.
+    #[arg(long, value_name = "PROPERTIES")]
+    pub(crate) namespace: Option<String>,
+    /// Put the controller behind a PCI Express root port.
+    #[arg(long)]
+    pub(crate) root_port: bool,
+    /// Put QEMU's `blkdebug` between controller and disk, with the rules in FILE.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) blkdebug: Option<PathBuf>,
+    /// One more argument for QEMU; give it again for more. The controller has the name nvme0, the disk's drive the name disk.
+    #[arg(long = "qemu", value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
 }
 
 /// Builds what is needed and runs it.
@@ -98,11 +126,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     match options.machine {
         Machine::T8103 => t8103(options),
-        Machine::Virt => virt(options),
+        Machine::Virt => virt::run(options),
     }
 }
 
 fn t8103(options: &Options) -> Outcome {
+    if let Some(flag) = virt::given(&options.virt) {
+        return Err(Failure::usage(format!("{flag} works on --machine virt only")));
+    }
     let emulator = emulator()?;
     let own = if options.image.is_some() { None } else { Some(image::build(options.log)?) };
     let mut command = Command::new(emulator);
@@ -119,7 +150,8 @@ fn t8103(options: &Options) -> Outcome {
         command.arg("--disk").arg(disk);
     }
     command.arg("--tree").arg(&options.tree);
-    command.args(["--ans", value_name(options.ans).as_str(), "--seed", &options.seed.to_string()]);
+    let ans = options.ans.unwrap_or(Ans::Stopped);
+    command.args(["--ans", value_name(ans).as_str(), "--seed", &options.seed.unwrap_or(1).to_string()]);
     for line in &options.commands {
         command.arg(format!("--cmd={line}"));
     }
@@ -131,10 +163,11 @@ fn t8103(options: &Options) -> Outcome {
             command.arg(flag).arg(path);
         }
     }
-    for (flag, wanted) in [("--rw", options.rw), ("--interactive", options.interactive)] {
-        if wanted {
-            command.arg(flag);
-        }
+    if let Some(writable) = options.rw {
+        command.arg(writable.range().map_or_else(|| "--rw".into(), |range| format!("--rw={range}")));
+    }
+    if options.interactive {
+        command.arg("--interactive");
     }
     if let Some(offset) = &options.entry {
         command.args(["--entry", offset]);
@@ -148,58 +181,6 @@ fn t8103(options: &Options) -> Outcome {
     match own.filter(|_| options.log == Log::Defmt) {
         Some(image) => decoded(command, &image),
         None => plain(command),
-    }
-}
-
-fn virt(options: &Options) -> Outcome {
-    let only_t8103 = [
-        ("--disk", options.disk.is_some()),
-        ("--tree", options.tree.as_os_str() != "fdt"),
-        ("--cmd", !options.commands.is_empty()),
-        ("--trace", options.trace.is_some()),
-        ("--fault", !options.faults.is_empty()),
-        ("--json", options.json.is_some()),
-        ("--rw", options.rw),
-        ("--input", options.input.is_some()),
-        ("--image", options.image.is_some()),
-    ];
-    if let Some((flag, _)) = only_t8103.iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(format!("{flag} works on --machine t8103 only, so far")));
-    }
-    setup::packages(setup::QEMU)?;
-    let image = image::build(options.log)?;
-    let (machine, cpu) = match options.level.as_str() {
-        "1" => ("virt", "cortex-a72"),
-        "2" => ("virt,virtualization=on", "cortex-a72"),
-        _ => ("virt,virtualization=on", "max"),
-    };
-    let mut command = Command::new("timeout");
-    command.args(["--foreground", &options.limit.unwrap_or(60).to_string()]);
-    command.args(["qemu-system-aarch64", "-machine", machine, "-cpu", cpu, "-m", "512M", "-net", "none"]);
-    command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-kernel"]).arg(&image.flat);
-    if !options.interactive {
-        command.stdin(Stdio::null());
-    }
-    let output = command.stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| Failure::usage(format!("cannot run qemu-system-aarch64: {error}")))?;
-    let text = if options.log == Log::Defmt {
-        let mut text = Vec::new();
-        frames::decode(&image.elf, output.stdout.as_slice(), &mut text)?;
-        String::from_utf8_lossy(&text).into_owned()
-    } else {
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    print!("{text}");
-    // The machine has no way to give a code: the console's last word is the result.
-    if text.lines().any(|line| line.trim_end() == "anvil: success") {
-        return Ok(ExitCode::SUCCESS);
-    }
-    match text.lines().find_map(|line| line.trim_end().strip_prefix("anvil: failure: ")) {
-        Some(failure) => Err(Failure::failed(failure)),
-        None => {
-            say("the image crashed or ran out of time");
-            Ok(ExitCode::from(3))
-        }
     }
 }
 

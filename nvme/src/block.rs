@@ -92,8 +92,7 @@ impl<P: Platform, T: Transport<P>> BlockDevice for NamespaceHandle<'_, P, T> {
         self.controller.flush(self.namespace.id)
     }
 
-    fn discard(&mut self, _: u64, _: u64) -> Result<(), BlockError> {
-        // ANS is not known to have Dataset Management.
-        Err(BlockError::Unsupported)
+    fn discard(&mut self, lba: u64, count: u64) -> Result<(), BlockError> {
+        self.controller.discard(self.namespace.id, lba, count)
     }
 }

@@ -100,9 +100,16 @@ impl<P: DmaPool> Lent<P> {
     }
 
     /// Reads a value at `offset`.
-    #[inline(always)]
     pub(crate) fn read<T: FromBytes + FromZeros + IntoBytes>(&self, offset: usize) -> T {
         self.region.as_ref().map_or_else(T::new_zeroed, |region| region.read(offset))
+    }
+
+    /// Writes an aligned word in one access.
+    #[inline(always)]
+    pub(crate) fn write_word(&self, offset: usize, word: u32) {
+        if let Some(region) = &self.region {
+            region.write_word(offset, word);
+        }
     }
 
     /// Copies bytes from `offset` on.

@@ -15,8 +15,13 @@ pub struct Config {
     pub flush: Duration,
     /// How long a normal shutdown may take, unless the controller reports a longer time for it (RTD3E), up to 60 s.
     pub shutdown: Duration,
-    /// Entries of the IO queues that are asked for, 4..=64; the controller's own limits may make it fewer.
-    pub queue_entries: u16,
+    /// How long a command that timed out may take to end once it was asked to abort (on controllers that can); then it is
+    /// given up.
+    pub abort: Duration,
+    /// Commands in flight on one IO queue pair, 1..=64; the controller's own limits may make it fewer.
+    pub depth: u16,
+    /// IO queue pairs, 1..=4; the controller may grant fewer.
+    pub queue_pairs: u16,
     /// The largest transfer of one command, in bytes; the controller's MDTS may make it smaller. Rounded down to pages, at
     /// least one page, at most 16 MiB. Every IO tag owns the PRP list memory that this needs.
     pub transfer: usize,
@@ -31,7 +36,9 @@ impl Default for Config {
             io: Duration::from_secs(30),
             flush: Duration::from_secs(60),
             shutdown: Duration::from_secs(5),
-            queue_entries: 64,
+            abort: Duration::from_secs(5),
+            depth: 64,
+            queue_pairs: 1,
             transfer: 1 << 20,
             scan: 128,
         }

@@ -2,21 +2,33 @@
 
 mod admin;
 mod blocking;
+mod doorbells;
 mod enable;
+mod event;
+mod identify;
 mod io;
+mod log;
 mod shutdown;
+mod watch;
 
 use core::fmt;
 use core::time::Duration;
 
 use hal::Platform;
 
+use self::event::Events;
 use crate::buffer::Lent;
 use crate::config::Config;
 use crate::error::{Fault, SubmitError};
-use crate::identity::{Access, Identity, Namespace};
+use crate::identity::{Access, Identity, Namespace, Unusable};
+use crate::prp::PageSize;
 use crate::slots::{Limits, Slots};
-use crate::transport::Transport;
+use crate::transport::{MOST_PAIRS, Queue, Transport};
+
+pub use self::doorbells::DoorbellState;
+pub use self::event::Event;
+pub use self::log::{ERRORS, ErrorEntry, Health, Select};
+pub use self::watch::Abort;
 
 /// Namespaces that are kept; ANS has seven or so.
 pub const NAMESPACES: usize = 16;
@@ -57,6 +69,8 @@ pub struct Counters {
     pub reads: u64,
     /// Writes submitted.
     pub writes: u64,
+    /// Commands of other kinds submitted: compare, write zeroes, discard.
+    pub others: u64,
     /// Flushes completed.
     pub flushes: u64,
     /// Time that flushes took, all together.
@@ -71,17 +85,22 @@ pub struct Counters {
     pub failed_invalidations: u64,
     /// Commands that timed out.
     pub time_outs: u64,
+    /// Commands that the controller was asked to abort.
+    pub aborts: u64,
+    /// Asynchronous events.
+    pub events: u64,
 }
 
 /// A controller that is up.
 ///
 /// IO commands go through [`Controller::submit`] and [`Controller::poll`]; [`Controller::read`], [`Controller::write`] and
 /// [`Controller::flush`] do both for one caller that waits. Nothing is interrupt-driven and nothing is shared: the owner
-/// decides when to poll.
+/// decides when to poll. What was submitted may wait for that: the controller hears of it with the next poll, wait or
+/// [`Controller::ring`], so that commands submitted together share one doorbell.
 ///
 /// A command that times out makes the controller take no more commands ([`Controller::fault`]) until
-/// [`Controller::reset`] or [`Controller::shutdown`]. Dropping a controller without shutting it down quarantines all memory
-/// that it may still reach.
+/// [`Controller::reset`] or [`Controller::shutdown`], unless it can be aborted. Dropping a controller without shutting it down
+/// quarantines all memory that it may still reach.
 pub struct Controller<P: Platform, T: Transport<P>> {
     window: P::Window,
     pool: P::Pool,
@@ -89,26 +108,44 @@ pub struct Controller<P: Platform, T: Transport<P>> {
     config: Config,
     limits: Limits,
     transport: T,
-    /// One PRP list for each tag.
-    lists: Lent<P::Pool>,
-    list_bytes: usize,
+    /// The page size that CC.MPS selects.
+    page_size: PageSize,
     /// Data of admin commands, one page.
     page: Lent<P::Pool>,
+    list_bytes: usize,
     identity: Identity,
     namespaces: heapless::Vec<Namespace, NAMESPACES>,
-    slots: Slots<P::Pool>,
-    /// Which IO queues exist in the controller.
-    queues: Queues,
+    left_out: heapless::Vec<(u32, Unusable), NAMESPACES>,
+    /// The IO queue pairs that there is memory for. The controller may have granted fewer: see `granted`.
+    pairs: heapless::Vec<Pair<P>, { MOST_PAIRS as usize }>,
+    /// How many of them are in use, from the first on.
+    granted: u16,
+    /// The pair whose ends are told of next.
+    turn: u16,
+    events: Events,
     /// An admin command timed out: its tag may not be used again.
     admin_lost: bool,
     fault: Option<Fault>,
-    /// Looks at the IO completion queue; see [`Controller::poll`].
+    /// Looks at the completion queues; see [`Controller::poll`].
     looks: u8,
     /// A command's wait was over when the clock was read last.
     suspected: bool,
     /// When the status register is looked at next, in nanoseconds of the clock.
     status_due: u64,
     counters: Counters,
+}
+
+/// One IO queue pair's account.
+struct Pair<P: Platform> {
+    slots: Slots<P::Pool>,
+    /// One PRP list for each tag.
+    lists: Lent<P::Pool>,
+    /// Which of its queues exist in the controller.
+    submission: bool,
+    completion: bool,
+    /// Batches that came back, and how many that were when someone looked whether the pair is stalled.
+    batches: u32,
+    batches_seen: u32,
 }
 
 impl Counters {
@@ -118,12 +155,6 @@ impl Counters {
         self.flush_time = self.flush_time.saturating_add(took);
         self.longest_flush = self.longest_flush.max(took);
     }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Queues {
-    submission: bool,
-    completion: bool,
 }
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
@@ -142,13 +173,21 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.namespaces.iter().find(|namespace| namespace.id == id)
     }
 
+    /// The active namespaces that this driver does not use, and why.
+    pub fn left_out(&self) -> &[(u32, Unusable)] {
+        &self.left_out
+    }
+
     /// Says which blocks of a namespace may be written from now on. Every namespace starts read-only; commands in flight
     /// stay what they are.
     ///
     /// # Errors
-    /// [`SubmitError::UnknownNamespace`].
+    /// [`SubmitError::UnknownNamespace`], and [`SubmitError::WriteProtected`] where the controller would refuse writes.
     pub fn set_access(&mut self, id: u32, access: Access) -> Result<(), SubmitError> {
         match self.namespaces.iter_mut().find(|namespace| namespace.id == id) {
+            Some(namespace) if namespace.write_protected && access != Access::ReadOnly => {
+                Err(SubmitError::WriteProtected { namespace: id })
+            }
             Some(namespace) => {
                 namespace.access = access;
                 Ok(())
@@ -167,14 +206,25 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         &self.counters
     }
 
-    /// IO commands that can be in flight at once.
+    /// IO commands that can be in flight at once on one queue pair.
     pub fn depth(&self) -> u32 {
-        self.transport.tags(crate::transport::Queue::Io).count_ones()
+        self.transport.tags(Queue::Io(0)).count_ones()
     }
 
-    /// IO commands in flight.
+    /// IO queue pairs that are in use, at least 1: what was configured and the controller granted.
+    pub fn queue_pairs(&self) -> u16 {
+        self.granted
+    }
+
+    /// IO commands in flight, on all queue pairs.
+    #[inline(always)]
     pub fn in_flight(&self) -> u32 {
-        self.slots.in_flight()
+        self.pairs.iter().map(|pair| pair.slots.in_flight()).sum()
+    }
+
+    /// The page size in bytes, as CC.MPS has it.
+    pub fn page_size(&self) -> usize {
+        self.page_size.bytes()
     }
 
     /// The memory that data comes from.

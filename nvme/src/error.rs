@@ -23,6 +23,8 @@ pub enum Step {
     IdentifyController,
     /// Set the number of queues.
     SetQueueCount,
+    /// Give the controller the doorbell buffers.
+    DoorbellBuffers,
     /// Create the IO completion queue.
     CreateCompletionQueue,
     /// Create the IO submission queue.
@@ -47,6 +49,7 @@ impl fmt::Display for Step {
             Self::Enable => "enabling the controller (CC.EN = 1, awaiting CSTS.RDY = 1)",
             Self::IdentifyController => "identifying the controller",
             Self::SetQueueCount => "setting the number of queues",
+            Self::DoorbellBuffers => "giving the controller the doorbell buffers",
             Self::CreateCompletionQueue => "creating the IO completion queue",
             Self::CreateSubmissionQueue => "creating the IO submission queue",
             Self::IdentifyNamespace => "identifying a namespace",
@@ -115,7 +118,7 @@ pub enum Error {
         /// How.
         error: CommandError,
     },
-    /// The smallest page of the controller is larger than the 4 KiB that this driver uses.
+    /// The smallest page of the controller is larger than the 64 KiB that this driver goes up to.
     PageSize {
         /// CAP.MPSMIN.
         smallest: u64,
@@ -135,7 +138,7 @@ impl fmt::Display for Error {
             Self::Fault { step, fault } => write!(f, "{step}: {fault}"),
             Self::Command { step, error } => write!(f, "{step}: {error}"),
             Self::PageSize { smallest } => {
-                write!(f, "probing the controller: its smallest page is 2^{} bytes, 4096 are needed", 12 + smallest)
+                write!(f, "probing the controller: its smallest page is 2^{} bytes, 65536 are the most", 12 + smallest)
             }
             Self::Transport(TransportError::Memory(error)) | Self::Memory(error) => write!(f, "NVMe queues: {error}"),
             Self::Transport(TransportError::QueueTooShort { entries, needed }) => {
@@ -170,6 +173,8 @@ pub enum CommandError {
     Reset,
     /// It was not sent, since the controller is at fault.
     Dead(Fault),
+    /// It was not sent, since the controller does not have it.
+    Unsupported,
     /// It succeeded with a result that makes no sense.
     Result {
         /// The result.
@@ -186,6 +191,7 @@ impl fmt::Display for CommandError {
             Self::Failed(fault) => write!(f, "no completion: {fault}"),
             Self::Reset => f.write_str("the controller was reset"),
             Self::Dead(fault) => write!(f, "not sent: {fault}"),
+            Self::Unsupported => f.write_str("not sent: the controller does not have it"),
             Self::Result { result } => write!(f, "unusable result {result:#010x}"),
         }
     }
@@ -225,6 +231,21 @@ pub enum SubmitError {
     },
     /// Writing these blocks was not armed.
     ReadOnly,
+    /// The controller protects the namespace against writes.
+    WriteProtected {
+        /// The namespace.
+        namespace: u32,
+    },
+    /// The controller does not have the command.
+    Unsupported {
+        /// The opcode.
+        opcode: u8,
+    },
+    /// There is no IO queue pair of that index.
+    UnknownQueuePair {
+        /// The index.
+        index: u16,
+    },
     /// The buffer is missing or shorter than the blocks.
     BufferTooShort {
         /// Bytes needed.
@@ -251,6 +272,9 @@ impl fmt::Display for SubmitError {
             }
             Self::TooManyBlocks { count, most } => write!(f, "{count} blocks in one command, {most} are allowed"),
             Self::ReadOnly => f.write_str("writing these blocks was not armed"),
+            Self::WriteProtected { namespace } => write!(f, "namespace {namespace} is write protected"),
+            Self::Unsupported { opcode } => write!(f, "the controller does not have the command {opcode:#04x}"),
+            Self::UnknownQueuePair { index } => write!(f, "there is no IO queue pair {index}"),
             Self::BufferTooShort { needed, given } => write!(f, "a buffer of {given} bytes, {needed} are needed"),
             Self::Misaligned { address } => write!(f, "the buffer's address {address:#x} is no multiple of 4"),
         }
@@ -298,8 +322,6 @@ pub enum BlockError {
         /// The block size in bytes.
         block_size: u32,
     },
-    /// The device has no such command, or this driver does not use it.
-    Unsupported,
 }
 
 impl fmt::Display for BlockError {
@@ -311,7 +333,6 @@ impl fmt::Display for BlockError {
             Self::Length { length, block_size } => {
                 write!(f, "{length} bytes are no multiple of the block size of {block_size}")
             }
-            Self::Unsupported => f.write_str("not supported"),
         }
     }
 }

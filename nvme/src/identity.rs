@@ -4,7 +4,8 @@ use core::fmt;
 
 use zerocopy::FromBytes;
 
-use crate::spec::identify::{self, ControllerHead, ControllerQueues, Format, NamespaceHead};
+use crate::spec::identify::{self, ControllerAdmin, ControllerHead, ControllerQueues, Format, NamespaceHead};
+use crate::spec::status::Status;
 
 /// A version of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +76,22 @@ pub struct Identity {
     pub volatile_cache: bool,
     /// How long a shutdown may take, in microseconds; 0 is not reported.
     pub shutdown_microseconds: u32,
+    /// It has Doorbell Buffer Config.
+    pub doorbell_buffers: bool,
+    /// It has Compare.
+    pub compare: bool,
+    /// It has Write Zeroes.
+    pub write_zeroes: bool,
+    /// It has Dataset Management, with which blocks are discarded.
+    pub discard: bool,
+    /// It has the Select field of Get Features: default, saved and supported values.
+    pub select: bool,
+    /// Abort commands that it takes at once, at least 1.
+    pub aborts: u16,
+    /// Asynchronous Event Requests that it takes at once, at least 1.
+    pub event_requests: u16,
+    /// Entries that its error log holds, at least 1.
+    pub error_entries: u16,
 }
 
 impl Identity {
@@ -91,12 +108,21 @@ impl Identity {
             namespaces: 0,
             volatile_cache: false,
             shutdown_microseconds: 0,
+            doorbell_buffers: false,
+            compare: false,
+            write_zeroes: false,
+            discard: false,
+            select: false,
+            aborts: 1,
+            event_requests: 1,
+            error_entries: 1,
         }
     }
 
     /// Reads the controller structure. `page` is the smallest page in bytes and `transfer` the configured limit in bytes.
     pub(crate) fn parse(data: &[u8; identify::SIZE], version: u32, page: usize, transfer: usize) -> Option<Self> {
         let (head, _) = ControllerHead::read_from_prefix(data).ok()?;
+        let (admin, _) = ControllerAdmin::read_from_prefix(data.get(identify::CONTROLLER_ADMIN..)?).ok()?;
         let (queues, _) = ControllerQueues::read_from_prefix(data.get(identify::CONTROLLER_QUEUES..)?).ok()?;
         // MDTS is any byte of hostile size: a shift that overflows is no limit.
         let reported = match head.mdts {
@@ -114,6 +140,14 @@ impl Identity {
             namespaces: queues.namespaces,
             volatile_cache: queues.volatile_cache & 1 != 0,
             shutdown_microseconds: head.rtd3_entry,
+            doorbell_buffers: admin.optional_commands & identify::DOORBELL_BUFFERS != 0,
+            compare: queues.optional_commands & identify::COMPARE != 0,
+            write_zeroes: queues.optional_commands & identify::WRITE_ZEROES != 0,
+            discard: queues.optional_commands & identify::DATASET_MANAGEMENT != 0,
+            select: queues.optional_commands & identify::SAVE_AND_SELECT != 0,
+            aborts: u16::from(admin.abort_limit) + 1,
+            event_requests: u16::from(admin.event_limit) + 1,
+            error_entries: u16::from(admin.error_entries) + 1,
         })
     }
 }
@@ -132,6 +166,17 @@ pub enum Access {
     },
 }
 
+/// What blocks read as after they were deallocated (DLFEAT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deallocated {
+    /// Not told: old content, zeroes, anything.
+    Unknown,
+    /// Zeroes.
+    Zeroes,
+    /// Bytes of 0xff.
+    Ones,
+}
+
 /// An active namespace in a format that this driver can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Namespace {
@@ -143,6 +188,10 @@ pub struct Namespace {
     pub blocks: u64,
     /// What the owner armed.
     pub access: Access,
+    /// The controller takes no writes to it (NSATTR bit 0).
+    pub write_protected: bool,
+    /// What deallocated blocks read as.
+    pub deallocated: Deallocated,
     /// The first 32 bits of the vendor's part. ANS stores its namespace type there, 1 for data.
     pub vendor_type: u32,
     /// Blocks that one command may move.
@@ -151,15 +200,31 @@ pub struct Namespace {
 
 /// Why an identifier is not a usable namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unusable {
+pub enum Unusable {
     /// Nothing is there.
     Inactive,
     /// Its format has metadata, which this driver does not move.
-    Metadata { bytes: u16 },
+    Metadata {
+        /// Bytes with each block.
+        bytes: u16,
+    },
     /// Its block size makes no sense, or one block is more than a command may move.
-    BlockSize { shift: u8 },
+    BlockSize {
+        /// log2 of it.
+        shift: u8,
+    },
     /// More bytes than 64 bits can count.
-    TooLarge { blocks: u64 },
+    TooLarge {
+        /// Its blocks.
+        blocks: u64,
+    },
+    /// It is not of the NVM command set: 1 is key value, 2 is zoned. Its blocks cannot be written like those of a disk.
+    CommandSet {
+        /// The command set's identifier.
+        identifier: u8,
+    },
+    /// The controller does not tell of it.
+    Status(Status),
 }
 
 impl fmt::Display for Unusable {
@@ -169,6 +234,10 @@ impl fmt::Display for Unusable {
             Self::Metadata { bytes } => write!(f, "{bytes} bytes of metadata with each block"),
             Self::BlockSize { shift } => write!(f, "blocks of 2^{shift} bytes"),
             Self::TooLarge { blocks } => write!(f, "{blocks} blocks"),
+            Self::CommandSet { identifier: 1 } => f.write_str("of the key value command set"),
+            Self::CommandSet { identifier: 2 } => f.write_str("of the zoned command set"),
+            Self::CommandSet { identifier } => write!(f, "of command set {identifier}"),
+            Self::Status(status) => write!(f, "the controller answered: {status}"),
         }
     }
 }
@@ -212,6 +281,12 @@ impl Namespace {
             block_shift: shift,
             blocks: head.size,
             access: Access::ReadOnly,
+            write_protected: data.get(identify::NAMESPACE_ATTRIBUTES).is_some_and(|attributes| attributes & 1 != 0),
+            deallocated: match data.get(identify::DEALLOCATION).map_or(0, |features| features & 0b111) {
+                1 => Deallocated::Zeroes,
+                2 => Deallocated::Ones,
+                _ => Deallocated::Unknown,
+            },
             vendor_type: vendor.map_or(0, |(kind, _)| kind),
             most_blocks,
         })

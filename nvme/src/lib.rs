@@ -3,7 +3,8 @@
 //! * [`Controller`] brings a controller up, moves blocks through it and takes it down again. Its core is the pair
 //!   [`Controller::submit`] and [`Controller::poll`]; the blocking calls are built from the two.
 //! * [`Transport`] is how one speaks to a controller: placing an entry, ringing, reaping. [`transport::apple`] is the one
-//!   for Apple's ANS, with its linear submission queues and translation control blocks.
+//!   for Apple's ANS, with its linear submission queues and translation control blocks; [`transport::pcie`] is the standard's,
+//!   with rings, doorbells and shadow doorbells.
 //! * [`BlockDevice`] is what the layers above see of one namespace; it is read-only until its owner arms writes.
 //! * [`spec`] holds facts only: registers, opcodes, layouts and status codes.
 //!
@@ -28,12 +29,12 @@ pub mod transport;
 pub use block::{BlockDevice, NamespaceHandle};
 pub use buffer::Buffer;
 pub use config::Config;
-pub use controller::{Controller, Counters, Parts, Stage};
+pub use controller::{Abort, Controller, Counters, DoorbellState, ErrorEntry, Event, Health, Parts, Select, Stage};
 pub use error::{BlockError, CommandError, Error, Failure, Fault, PassThroughError, Step, SubmitError};
-pub use identity::{Access, Identity, Namespace, Version};
+pub use identity::{Access, Deallocated, Identity, Namespace, Unusable, Version};
 pub use request::{AdminCommand, Completion, Operation, Refused, Request, Ticket};
 pub use spec::status::Status;
-pub use transport::Transport;
+pub use transport::{ShadowDoorbells, Transport};
 
 // Layouts in memory are written with the processor's own integers, and NVMe is little-endian.
 const _: () = assert!(cfg!(target_endian = "little"), "NVMe structures are little-endian");

@@ -21,9 +21,34 @@ pub enum Operation {
         lba: u64,
         /// How many blocks; at least one.
         count: u32,
+        /// Force unit access: the blocks are durable when the command completes, whatever the write cache holds.
+        force_unit_access: bool,
     },
     /// Make durable what writes completed before this was submitted. Takes no buffer.
     Flush,
+    /// Compare blocks with the buffer; where they differ, the command fails with status type 2, code 0x85. An optional
+    /// command ([`crate::Identity::compare`]).
+    Compare {
+        /// The first block.
+        lba: u64,
+        /// How many blocks; at least one.
+        count: u32,
+    },
+    /// Make blocks read as zeroes. Takes no buffer. An optional command ([`crate::Identity::write_zeroes`]).
+    WriteZeroes {
+        /// The first block.
+        lba: u64,
+        /// How many blocks; 1..=65536.
+        count: u32,
+    },
+    /// Tell that the content of blocks is no longer needed; what they read as from then on is the device's choice
+    /// ([`crate::Namespace::deallocated`]). Takes no buffer. An optional command ([`crate::Identity::discard`]).
+    Discard {
+        /// The first block.
+        lba: u64,
+        /// How many blocks; at least one.
+        count: u32,
+    },
 }
 
 /// A command with the memory it needs.
@@ -58,11 +83,19 @@ pub struct Refused<P: DmaPool> {
     pub buffer: Option<Buffer<P>>,
 }
 
-/// Names a submitted command until its completion; never the same twice in 2^32 commands.
+/// Names a submitted command until its completion; never the same twice in 2^32 commands of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
+    /// The queue pair in bits 31:6, the tag in bits 5:0.
     pub(crate) tag: u32,
     pub(crate) serial: u32,
+}
+
+impl Ticket {
+    /// The index of the IO queue pair that the command went to.
+    pub const fn queue_pair(self) -> u16 {
+        (self.tag >> 6 & 0xffff) as u16
+    }
 }
 
 /// The end of a command.

@@ -11,7 +11,8 @@ use crate::request::{Completion, Ticket};
 use crate::transport::Retired;
 
 /// Tags are below 64, so that a map of them is one word.
-pub(crate) const TAGS: usize = 64;
+pub(crate) const TAGS: usize = 1 << TAG_BITS;
+const TAG_BITS: u32 = 6;
 
 #[derive(Debug)]
 struct Slot<P: DmaPool> {
@@ -43,7 +44,11 @@ pub(crate) struct Slots<P: DmaPool> {
     failed: u64,
     /// No wait ends before this moment, in nanoseconds.
     check: u64,
+    /// Commands that timed out and were asked to abort.
+    aborting: u64,
     serial: u32,
+    /// What tickets have above the tag: which queue pair it is.
+    base: u32,
     slots: [Slot<P>; TAGS],
 }
 
@@ -52,10 +57,12 @@ pub(crate) struct Slots<P: DmaPool> {
 pub(crate) struct Limits {
     pub(crate) io: u64,
     pub(crate) flush: u64,
+    pub(crate) abort: u64,
 }
 
 impl<P: DmaPool> Slots<P> {
-    pub(crate) fn new(tags: u64) -> Self {
+    /// The account of the commands of IO queue pair `index` with these tags.
+    pub(crate) fn new(tags: u64, index: u16) -> Self {
         let slots = array::from_fn(|_| Slot { buffer: None, serial: 0, started: 0, error: CommandError::Reset });
         Self {
             free: tags,
@@ -66,7 +73,9 @@ impl<P: DmaPool> Slots<P> {
             flush: 0,
             failed: 0,
             check: u64::MAX,
+            aborting: 0,
             serial: 0,
+            base: u32::from(index) << TAG_BITS,
             slots,
         }
     }
@@ -105,20 +114,26 @@ impl<P: DmaPool> Slots<P> {
             slot.buffer = buffer;
             slot.serial = serial;
         }
-        Ticket { tag, serial }
+        Ticket { tag: self.base | tag, serial }
     }
 
-    /// Begins the wait for a flush.
+    /// Begins the wait for a flush, or for a command that was asked to abort.
     pub(crate) fn start(&mut self, tag: u32, now: u64, limits: Limits) {
         self.fresh &= !bit(tag);
-        self.check = self.check.min(now.saturating_add(limits.flush));
+        self.check = self.check.min(now.saturating_add(self.limit(tag, limits)));
         if let Some(slot) = self.slots.get_mut(index(tag)) {
             slot.started = now;
         }
     }
 
     fn limit(&self, tag: u32, limits: Limits) -> u64 {
-        if self.flush & bit(tag) != 0 { limits.flush } else { limits.io }
+        if self.aborting & bit(tag) != 0 {
+            limits.abort
+        } else if self.flush & bit(tag) != 0 {
+            limits.flush
+        } else {
+            limits.io
+        }
     }
 
     /// Takes note that the controller completed a command. Gives how long a flush took.
@@ -131,6 +146,7 @@ impl<P: DmaPool> Slots<P> {
         self.in_flight &= !bit;
         self.fresh &= !bit;
         self.finished |= bit;
+        self.aborting &= !bit;
         if retired.invalidation_failed {
             self.fail(retired.tag, CommandError::InvalidationFailed { tag: retired.tag });
         } else if !retired.status.is_success() {
@@ -166,7 +182,23 @@ impl<P: DmaPool> Slots<P> {
         if self.finished & bit(ticket.tag) == 0 || serial != ticket.serial {
             return None;
         }
-        self.finish(ticket.tag)
+        self.finish(ticket.tag & 63)
+    }
+
+    /// The tag of a command, if the controller still has it.
+    pub(crate) fn tag_in_flight(&self, ticket: Ticket) -> Option<u32> {
+        let slot = self.slots.get(index(ticket.tag))?;
+        (self.in_flight & bit(ticket.tag) != 0 && slot.serial == ticket.serial).then_some(ticket.tag & 63)
+    }
+
+    /// Takes note that a command was asked to abort: from `now` on it has that limit. False if it was asked before.
+    pub(crate) fn begin_abort(&mut self, tag: u32, now: u64, limits: Limits) -> bool {
+        let fresh = self.aborting & bit(tag) == 0;
+        if fresh {
+            self.aborting |= bit(tag);
+            self.start(tag, now, limits);
+        }
+        fresh
     }
 
     /// Success is told apart first, so that it carries no error around.
@@ -179,7 +211,11 @@ impl<P: DmaPool> Slots<P> {
             return self.finish_failed(tag);
         }
         let slot = self.slots.get_mut(index(tag))?;
-        Some(Completion { ticket: Ticket { tag, serial: slot.serial }, result: Ok(()), buffer: slot.buffer.take() })
+        Some(Completion {
+            ticket: Ticket { tag: self.base | tag, serial: slot.serial },
+            result: Ok(()),
+            buffer: slot.buffer.take(),
+        })
     }
 
     #[cold]
@@ -189,7 +225,11 @@ impl<P: DmaPool> Slots<P> {
         let lost = self.lost & bit(tag) != 0;
         let slot = self.slots.get_mut(index(tag))?;
         let buffer = if lost { None } else { slot.buffer.take() };
-        Some(Completion { ticket: Ticket { tag, serial: slot.serial }, result: Err(slot.error), buffer })
+        Some(Completion {
+            ticket: Ticket { tag: self.base | tag, serial: slot.serial },
+            result: Err(slot.error),
+            buffer,
+        })
     }
 
     /// Begins the wait for fresh commands and gives a command whose wait is over.
@@ -230,6 +270,7 @@ impl<P: DmaPool> Slots<P> {
         self.in_flight &= !bit;
         self.lost |= bit;
         self.finished |= bit;
+        self.aborting &= !bit;
         self.fail(tag, error);
     }
 
@@ -253,7 +294,7 @@ impl<P: DmaPool> Slots<P> {
         }
         self.free |= self.lost & !self.finished;
         self.finished |= self.in_flight;
-        (self.in_flight, self.lost, self.fresh, self.check) = (0, 0, 0, u64::MAX);
+        (self.in_flight, self.lost, self.fresh, self.aborting, self.check) = (0, 0, 0, 0, u64::MAX);
     }
 }
 

@@ -2,9 +2,12 @@
 
 pub mod command;
 pub mod identify;
+pub mod log;
 pub mod registers;
 pub mod status;
 
-/// The page size that CC.MPS = 0 selects, in bytes. ANS is driven with it although its processors use 16 KiB pages
-/// (Linux apple.c, m1n1, U-Boot).
-pub const PAGE: usize = 4096;
+/// log2 of the smallest page that there is, in bytes: the one that CC.MPS = 0 selects. ANS is driven with it although its
+/// processors use 16 KiB pages (Linux apple.c, m1n1, U-Boot).
+pub const PAGE_SHIFT: u32 = 12;
+/// The bytes of that page.
+pub const PAGE: usize = 1 << PAGE_SHIFT;

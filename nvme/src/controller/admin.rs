@@ -1,5 +1,7 @@
 //! Admin commands: one at a time, awaited.
 
+use core::time::Duration;
+
 use hal::{Platform, poll_until};
 
 use super::Controller;
@@ -40,15 +42,29 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     /// Sends an admin command and awaits its result.
     pub(super) fn admin(&mut self, entry: SubmissionEntry) -> Result<u32, CommandError> {
+        self.admin_within(entry, self.config.admin)
+    }
+
+    /// Sends an admin command and awaits its result for at most `limit`. Asynchronous events that come meanwhile are kept.
+    pub(super) fn admin_within(&mut self, entry: SubmissionEntry, limit: Duration) -> Result<u32, CommandError> {
         if self.admin_lost {
             return Err(CommandError::Dead(self.fault.unwrap_or(Fault::Gone)));
         }
         let tag = self.transport.tags(Queue::Admin).trailing_zeros();
-        self.transport.submit(&self.window, Queue::Admin, tag, entry);
+        self.transport.place(&self.window, Queue::Admin, tag, entry);
+        self.transport.ring(&self.window, Queue::Admin);
         let (transport, window, counters) = (&mut self.transport, &self.window, &mut self.counters);
-        let answer = poll_until(&self.clock, self.config.admin, || {
+        let events = &mut self.events;
+        let answer = poll_until(&self.clock, limit, || {
             let mut answer: Option<Retired> = None;
-            let batch = transport.reap(window, Queue::Admin, 1 << tag, |retired| answer = Some(retired));
+            let outstanding = 1 << tag | events.outstanding();
+            let batch = transport.reap(window, Queue::Admin, outstanding, |retired| {
+                if retired.tag == tag {
+                    answer = Some(retired);
+                } else {
+                    events.happened(retired);
+                }
+            });
             counters.unknown_completions += u64::from(batch.unknown);
             answer
         });

@@ -45,7 +45,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         for part in bytes.chunks(chunk) {
             let count = namespace.blocks_in(part.len());
             buffer.write_bytes(0, part);
-            buffer = self.run(namespace.id, Operation::Write { lba, count }, buffer)?;
+            buffer = self.run(namespace.id, Operation::Write { lba, count, force_unit_access: false }, buffer)?;
             lba += u64::from(count);
         }
         Ok(())
@@ -58,6 +58,54 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// [`BlockError`]: nothing is known about what is durable.
     pub fn flush(&mut self, namespace: u32) -> Result<(), BlockError> {
         self.complete(Request { namespace, operation: Operation::Flush, buffer: None })?.result?;
+        Ok(())
+    }
+
+    /// Makes `count` blocks read as zeroes, in several commands where one may not name that many. The blocks have to be armed
+    /// all of them, or none is changed. Durable only after a flush.
+    ///
+    /// # Errors
+    /// [`BlockError`]; after a failed command some blocks may be zeroes.
+    pub fn write_zeroes(&mut self, namespace: u32, lba: u64, count: u64) -> Result<(), BlockError> {
+        self.in_parts(namespace, lba, count, 1 << 16, |lba, count| Operation::WriteZeroes { lba, count })
+    }
+
+    /// Tells that the content of `count` blocks is no longer needed, in several commands where one may not name that many.
+    /// The blocks have to be armed all of them, or none is changed.
+    ///
+    /// # Errors
+    /// [`BlockError`]; after a failed command some blocks may be discarded.
+    pub fn discard(&mut self, namespace: u32, lba: u64, count: u64) -> Result<(), BlockError> {
+        self.in_parts(namespace, lba, count, u32::MAX, |lba, count| Operation::Discard { lba, count })
+    }
+
+    /// Commands without data over armed blocks, at most `most` in each.
+    fn in_parts(
+        &mut self,
+        id: u32,
+        lba: u64,
+        count: u64,
+        most: u32,
+        operation: impl Fn(u64, u32) -> Operation,
+    ) -> Result<(), BlockError> {
+        let namespace = *self.namespace(id).ok_or(SubmitError::UnknownNamespace { namespace: id })?;
+        if count == 0 {
+            return Err(SubmitError::NoBlocks.into());
+        }
+        if lba >= namespace.blocks || count > namespace.blocks - lba {
+            return Err(SubmitError::OutOfRange { lba, count, blocks: namespace.blocks }.into());
+        }
+        if !namespace.may_write(lba, count) {
+            return Err(SubmitError::ReadOnly.into());
+        }
+        let (mut lba, mut left) = (lba, count);
+        while left != 0 {
+            let part = u32::try_from(left).map_or(most, |left| left.min(most));
+            let request = Request { namespace: id, operation: operation(lba, part), buffer: None };
+            self.complete(request)?.result?;
+            lba += u64::from(part);
+            left -= u64::from(part);
+        }
         Ok(())
     }
 
@@ -102,7 +150,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let ticket = loop {
             match self.submit(Request { namespace, operation, buffer }) {
                 Ok(ticket) => break ticket,
-                Err(refused) if refused.error == SubmitError::Busy && self.slots.in_flight() != 0 => {
+                Err(refused) if refused.error == SubmitError::Busy && self.in_flight() != 0 => {
                     buffer = refused.buffer;
                     self.look(&mut pause);
                 }
@@ -111,7 +159,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         };
         let mut pause = Pause::default();
         loop {
-            if let Some(completion) = self.slots.take(ticket) {
+            let pair = self.pairs.get_mut(usize::from(ticket.queue_pair()));
+            if let Some(completion) = pair.and_then(|pair| pair.slots.take(ticket)) {
                 return Ok(completion);
             }
             self.look(&mut pause);

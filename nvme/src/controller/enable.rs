@@ -2,22 +2,21 @@
 
 use core::time::Duration;
 
-use hal::{Clock, DmaError, DmaPool, Platform, poll_until};
+use hal::{Clock, DmaError, Platform, poll_until};
 use tock_registers::interfaces::{Readable, Writeable};
 use tock_registers::{LocalRegisterCopy, fields::FieldValue};
 
-use super::{Controller, Counters, Parts, Queues, Stage};
+use super::event::Events;
+use super::{Controller, Counters, Pair, Parts, Stage};
 use crate::buffer::Lent;
 use crate::config::Config;
-use crate::error::{CommandError, Error, Failure, Fault, Step};
-use crate::identity::{Identity, Namespace, Unusable};
-use crate::prp;
+use crate::error::{Error, Failure, Fault, Step};
+use crate::identity::Identity;
+use crate::prp::PageSize;
 use crate::slots::{Limits, Slots, TAGS};
 use crate::spec::command::SubmissionEntry;
 use crate::spec::registers::{self, AQA, CAP, CC, CSTS};
-use crate::spec::status::Status;
-use crate::spec::{PAGE, identify};
-use crate::transport::{Queue, Transport};
+use crate::transport::{Allowed, MOST_PAIRS, Queue, ShadowDoorbells, Transport};
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// Brings a controller up: registers, Identify, the IO queue pair, the namespaces. `observe` hears of each stage as it
@@ -60,7 +59,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             }
         }
         self.disable()?;
-        self.slots.reset();
+        self.pairs.iter_mut().for_each(|pair| pair.slots.reset());
         let before = core::mem::take(&mut self.namespaces);
         self.start(&mut |_| ())?;
         for namespace in &mut self.namespaces {
@@ -83,25 +82,31 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
         let capabilities = capabilities(&parts.window);
         let smallest = capabilities.read(CAP::MPSMIN);
-        if smallest != 0 {
-            return fail(Error::PageSize { smallest }, parts);
-        }
-        let entries = ((capabilities.read(CAP::MQES) & 0xffff) as u16).saturating_add(1).min(config.queue_entries);
-        let transport = match T::new(&parts.pool, transport, entries) {
+        let page_size = u32::try_from(smallest).ok().and_then(PageSize::new);
+        let Some(page_size) = page_size else { return fail(Error::PageSize { smallest }, parts) };
+        let allowed = Allowed {
+            entries: ((capabilities.read(CAP::MQES) & 0xffff) as u16).saturating_add(1),
+            depth: config.depth,
+            pairs: config.queue_pairs,
+            page: page_size,
+            doorbell_stride: (capabilities.read(CAP::DSTRD) & 0xf) as u32,
+        };
+        let transport = match T::new(&parts.pool, transport, allowed) {
             Ok(transport) => transport,
             Err(error) => return fail(Error::Transport(error), parts),
         };
-        config.transfer = (config.transfer / PAGE * PAGE).clamp(PAGE, 16 << 20);
-        let list_bytes = prp::list_pages(config.transfer) * PAGE;
-        let (lists, page) = match memory(&parts.pool, list_bytes) {
+        let page = page_size.bytes();
+        config.transfer = (config.transfer / page * page).clamp(page, 16 << 20);
+        let list_bytes = page_size.list_pages(config.transfer) * page;
+        let (page, pairs) = match memory(&parts.pool, &transport, list_bytes, page) {
             Ok(memory) => memory,
             Err(error) => {
                 transport.release();
                 return fail(Error::Memory(error), parts);
             }
         };
-        let limits = Limits { io: nanoseconds(config.io), flush: nanoseconds(config.flush) };
-        let slots = Slots::new(transport.tags(Queue::Io));
+        let limits =
+            Limits { io: nanoseconds(config.io), flush: nanoseconds(config.flush), abort: nanoseconds(config.abort) };
         Ok(Self {
             window: parts.window,
             pool: parts.pool,
@@ -109,13 +114,16 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             config,
             limits,
             transport,
-            lists,
-            list_bytes,
+            page_size,
             page,
+            list_bytes,
             identity: Identity::unknown(),
             namespaces: heapless::Vec::new(),
-            slots,
-            queues: Queues::default(),
+            left_out: heapless::Vec::new(),
+            pairs,
+            granted: 0,
+            turn: 0,
+            events: Events::new(),
             admin_lost: false,
             fault: None,
             looks: 0,
@@ -129,11 +137,12 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.disable()?;
         self.configure()?;
         (self.fault, self.admin_lost) = (None, false);
-        self.status_due = self.clock.now().after(super::io::STATUS_PERIOD).as_nanos();
+        self.status_due = self.clock.now().after(super::watch::STATUS_PERIOD).as_nanos();
         observe(Stage::Identify);
         self.identify_controller()?;
         observe(Stage::IoQueues);
         self.create_queues()?;
+        self.begin_events();
         observe(Stage::Namespaces);
         self.scan()
     }
@@ -147,7 +156,10 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             configuration.set(found.get() & !CC::EN::SET.value);
         }
         self.await_status(Step::Disable, self.ready_limit(), CSTS::RDY::CLEAR)?;
-        self.queues = Queues::default();
+        for pair in &mut self.pairs {
+            (pair.submission, pair.completion) = (false, false);
+        }
+        self.forget_events();
         Ok(())
     }
 
@@ -155,13 +167,15 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     fn configure(&mut self) -> Result<(), Error> {
         self.transport.prepare(&self.window);
         let admin = self.transport.pair(Queue::Admin);
-        let last = u32::from(admin.entries.saturating_sub(1));
-        registers::ADMIN_QUEUE_ATTRIBUTES.of(&self.window).write(AQA::ASQS.val(last) + AQA::ACQS.val(last));
+        let last = |entries: u16| u32::from(entries.saturating_sub(1));
+        let sizes = AQA::ASQS.val(last(admin.submission_entries)) + AQA::ACQS.val(last(admin.completion_entries));
+        registers::ADMIN_QUEUE_ATTRIBUTES.of(&self.window).write(sizes);
         registers::ADMIN_SUBMISSION_QUEUE.of(&self.window).set(admin.submission);
         registers::ADMIN_COMPLETION_QUEUE.of(&self.window).set(admin.completion);
         // All fields are written: what the former stage left in CC is nothing to build on (seen on M5 with other sizes).
         registers::CONFIGURATION.of(&self.window).write(
             CC::EN::SET
+                + CC::MPS.val(self.page_size.exponent())
                 + CC::IOSQES.val(registers::SUBMISSION_ENTRY_SHIFT)
                 + CC::IOCQES.val(registers::COMPLETION_ENTRY_SHIFT),
         );
@@ -198,81 +212,70 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
     }
 
-    fn identify_controller(&mut self) -> Result<(), Error> {
-        let step = Step::IdentifyController;
-        let data = self.identify(identify::CONTROLLER, 0).map_err(|error| Error::Command { step, error })?;
-        let version = registers::VERSION.of(&self.window).get();
-        // The page size of MDTS is the smallest page, which was checked to be 4 KiB.
-        if let Some(identity) = Identity::parse(&data, version, PAGE, self.config.transfer) {
-            self.identity = identity;
-        }
-        Ok(())
-    }
-
+    /// Settles the number of IO queue pairs and creates them.
     fn create_queues(&mut self) -> Result<(), Error> {
-        let pair = self.transport.pair(Queue::Io);
+        self.granted = self.transport.pairs();
         if !T::QUEUE_COUNT_AFTER_CREATION {
             self.set_queue_count()?;
         }
-        self.step(
-            Step::CreateCompletionQueue,
-            SubmissionEntry::create_completion_queue(pair.entries, pair.completion),
-        )?;
-        self.queues.completion = true;
-        self.step(
-            Step::CreateSubmissionQueue,
-            SubmissionEntry::create_submission_queue(pair.entries, pair.submission),
-        )?;
-        self.queues.submission = true;
+        self.recreate_queues()?;
         if T::QUEUE_COUNT_AFTER_CREATION {
             self.set_queue_count()?;
         }
         Ok(())
     }
 
-    /// Asks for one queue pair. The zero-based result names what there is; any number of pairs includes the one.
-    fn set_queue_count(&mut self) -> Result<(), Error> {
-        self.step(Step::SetQueueCount, SubmissionEntry::one_queue_pair()).map(|_| ())
-    }
-
-    /// Looks for namespaces one by one. ANS knows no list of them: on Identify structures beyond the first two it fails.
-    fn scan(&mut self) -> Result<(), Error> {
-        self.namespaces.clear();
-        let last = self.identity.namespaces.min(self.config.scan);
-        if last < self.identity.namespaces {
-            hal::warn!("the controller reports {} namespaces, looking at {}", self.identity.namespaces, last);
+    /// Creates the IO queue pairs, and gives the controller the doorbell buffers before or after that. Their number is settled:
+    /// it can be set only before the first of them is created.
+    pub(super) fn recreate_queues(&mut self) -> Result<(), Error> {
+        let shadow =
+            if self.identity.doorbell_buffers { self.transport.shadow_doorbells() } else { ShadowDoorbells::Off };
+        if shadow == ShadowDoorbells::BeforeQueues {
+            self.give_doorbell_buffers()?;
         }
-        for id in 1..=last {
-            let data = match self.identify(identify::NAMESPACE, id) {
-                Ok(data) => data,
-                Err(CommandError::Status(status)) => {
-                    if status.code() != Status::INVALID_NAMESPACE.code() {
-                        hal::warn!("namespace {}: {}", id, hal::log::Shown(&status));
-                    }
-                    continue;
-                }
-                Err(error) => return Err(Error::Command { step: Step::IdentifyNamespace, error }),
-            };
-            match Namespace::parse(&data, id, self.identity.transfer) {
-                Ok(namespace) => {
-                    if self.namespaces.push(namespace).is_err() {
-                        hal::warn!("namespace {} and those after it are left out: too many", id);
-                        break;
-                    }
-                }
-                Err(Unusable::Inactive) => {}
-                Err(reason) => hal::warn!("namespace {} is left out: {}", id, hal::log::Shown(&reason)),
-            }
+        for index in 0..self.granted {
+            self.create_pair(index)?;
+        }
+        if shadow == ShadowDoorbells::AfterQueues {
+            self.give_doorbell_buffers()?;
         }
         Ok(())
     }
 
-    /// Identify into the admin page, which is page-aligned (some firmware wants that), and out of it.
-    fn identify(&mut self, structure: u32, namespace: u32) -> Result<[u8; identify::SIZE], CommandError> {
-        self.admin(SubmissionEntry::identify(structure, namespace, self.page.address()))?;
-        let mut data = [0; identify::SIZE];
-        self.page.read_bytes(0, &mut data);
-        Ok(data)
+    /// Creates one IO queue pair, the completion queue first.
+    fn create_pair(&mut self, index: u16) -> Result<(), Error> {
+        self.transport.renew(index);
+        let queue = Queue::Io(index);
+        let place = self.transport.pair(queue);
+        let (identifier, at) = (queue.identifier(), usize::from(index));
+        self.step(
+            Step::CreateCompletionQueue,
+            SubmissionEntry::create_completion_queue(identifier, place.completion_entries, place.completion),
+        )?;
+        if let Some(pair) = self.pairs.get_mut(at) {
+            pair.completion = true;
+        }
+        self.step(
+            Step::CreateSubmissionQueue,
+            SubmissionEntry::create_submission_queue(identifier, place.submission_entries, place.submission),
+        )?;
+        if let Some(pair) = self.pairs.get_mut(at) {
+            pair.submission = true;
+        }
+        Ok(())
+    }
+
+    /// Asks for the queue pairs that there is memory for. The zero-based result names what there is, which may be less; any
+    /// number of pairs includes one.
+    fn set_queue_count(&mut self) -> Result<(), Error> {
+        let wanted = self.transport.pairs();
+        let counts = self.step(Step::SetQueueCount, SubmissionEntry::queue_pairs(wanted))?;
+        let granted = (counts & 0xffff).min(counts >> 16) + 1;
+        // Once the queues exist, as on ANS, the answer changes nothing.
+        if !T::QUEUE_COUNT_AFTER_CREATION {
+            self.granted = u16::try_from(granted).map_or(wanted, |granted| granted.min(wanted));
+        }
+        Ok(())
     }
 
     pub(super) fn step(&mut self, step: Step, entry: SubmissionEntry) -> Result<u32, Error> {
@@ -284,16 +287,34 @@ fn capabilities(window: &impl hal::Mmio) -> LocalRegisterCopy<u64, CAP::Register
     registers::CAPABILITIES.of(window).extract()
 }
 
-/// PRP lists for every tag, and the admin page.
-fn memory<M: DmaPool>(pool: &M, list_bytes: usize) -> Result<(Lent<M>, Lent<M>), DmaError> {
-    let lists = Lent::new(pool, TAGS * list_bytes, PAGE)?;
-    match Lent::new(pool, PAGE, PAGE) {
-        Ok(page) => Ok((lists, page)),
-        Err(error) => {
-            lists.free();
-            Err(error)
+/// The admin page, and the account of each queue pair.
+type Memory<P> = (Lent<<P as Platform>::Pool>, heapless::Vec<Pair<P>, { MOST_PAIRS as usize }>);
+
+/// Takes the admin page, and PRP lists for every tag of every queue pair: all of it or nothing.
+fn memory<P: Platform, T: Transport<P>>(
+    pool: &P::Pool,
+    transport: &T,
+    list_bytes: usize,
+    page: usize,
+) -> Result<Memory<P>, DmaError> {
+    let admin = Lent::new(pool, page, page)?;
+    let mut pairs: heapless::Vec<Pair<P>, { MOST_PAIRS as usize }> = heapless::Vec::new();
+    for index in 0..transport.pairs() {
+        match Lent::new(pool, TAGS * list_bytes, page) {
+            Ok(lists) => {
+                let slots = Slots::new(transport.tags(Queue::Io(index)), index);
+                let pair = Pair { slots, lists, submission: false, completion: false, batches: 0, batches_seen: 0 };
+                // There is room: a transport has at most so many pairs.
+                let _ = pairs.push(pair);
+            }
+            Err(error) => {
+                admin.free();
+                pairs.into_iter().for_each(|pair| pair.lists.free());
+                return Err(error);
+            }
         }
     }
+    Ok((admin, pairs))
 }
 
 fn nanoseconds(span: Duration) -> u64 {

@@ -1,30 +1,25 @@
-//! Reads, writes and flushes: submitted, then polled for.
-
-use core::time::Duration;
+//! Commands to namespaces: submitted, then polled for.
 
 use hal::{Clock, Instant, Pause, Platform};
-use tock_registers::interfaces::Readable;
 
 use super::Controller;
 use crate::buffer::Buffer;
-use crate::error::{CommandError, Fault, SubmitError};
+use crate::error::SubmitError;
 use crate::identity::Namespace;
 use crate::prp::{self, Prps};
 use crate::request::{Completion, Operation, Refused, Request, Ticket};
 use crate::slots::Retirement;
-use crate::spec::command::{SubmissionEntry, nvm};
-use crate::spec::registers::{self, CSTS};
+use crate::spec::command::{DEALLOCATE, FORCE_UNIT_ACCESS, RANGE, SubmissionEntry, nvm};
 use crate::transport::{Queue, Transport};
 
 /// Looks at the queue, whether they find something or not, after which the clock is read: reading it for each would cost
 /// more than the look itself.
 const LOOKS: u8 = 16;
-/// How often the status register is looked at while commands are in flight, so that the end of a controller that died is
-/// known long before its commands time out. One more access beside some ten thousands.
-pub(super) const STATUS_PERIOD: Duration = Duration::from_millis(100);
 /// For so many commands in flight, one `relax` goes before a look of a wait: ends then come in batches that share one look
 /// and one write of the head. What that adds to a command's latency is small beside what the queue's depth adds.
 const GATHER: u32 = 8;
+/// The count in a command has 16 bits and is zero-based.
+const MOST_ZEROED: u32 = 1 << 16;
 
 /// What a command is to do, in the words of its entry.
 #[derive(Clone, Copy)]
@@ -32,35 +27,91 @@ struct Transfer {
     opcode: u8,
     lba: u64,
     count: u32,
+    /// Bits of CDW12 above the count.
+    flags: u32,
+}
+
+impl Transfer {
+    #[inline(always)]
+    fn of(operation: Operation) -> Self {
+        let plain = |opcode, lba, count| Self { opcode, lba, count, flags: 0 };
+        match operation {
+            Operation::Read { lba, count } => plain(nvm::READ, lba, count),
+            Operation::Write { lba, count, force_unit_access } => {
+                let flags = if force_unit_access { FORCE_UNIT_ACCESS } else { 0 };
+                Self { opcode: nvm::WRITE, lba, count, flags }
+            }
+            Operation::Flush => plain(nvm::FLUSH, 0, 0),
+            Operation::Compare { lba, count } => plain(nvm::COMPARE, lba, count),
+            Operation::WriteZeroes { lba, count } => plain(nvm::WRITE_ZEROES, lba, count),
+            Operation::Discard { lba, count } => plain(nvm::DATASET_MANAGEMENT, lba, count),
+        }
+    }
 }
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
-    /// Sends a command. Its end comes from [`Controller::poll`].
+    /// Submits a command to the first IO queue pair. Its end comes from [`Controller::poll`].
     ///
     /// # Errors
     /// [`Refused`] with the buffer; nothing was sent. [`SubmitError::Busy`] passes once a command has ended and was
     /// polled.
     pub fn submit(&mut self, request: Request<P::Pool>) -> Result<Ticket, Refused<P::Pool>> {
+        self.submit_on(0, request)
+    }
+
+    /// Submits a command to IO queue pair `index`, of those that [`Controller::queue_pairs`] counts. Commands of one pair wait
+    /// behind each other for its places, and not behind those of another.
+    ///
+    /// # Errors
+    /// As [`Controller::submit`]; [`SubmitError::UnknownQueuePair`].
+    #[inline(always)]
+    pub fn submit_on(&mut self, index: u16, request: Request<P::Pool>) -> Result<Ticket, Refused<P::Pool>> {
         let Request { namespace, operation, buffer } = request;
-        let transfer = match operation {
-            Operation::Read { lba, count } => Transfer { opcode: nvm::READ, lba, count },
-            Operation::Write { lba, count } => Transfer { opcode: nvm::WRITE, lba, count },
-            Operation::Flush => Transfer { opcode: nvm::FLUSH, lba: 0, count: 0 },
-        };
-        match self.check(namespace, transfer, buffer.as_ref()) {
-            Ok((tag, prps)) => Ok(self.send(tag, namespace, transfer, prps, buffer)),
+        let transfer = Transfer::of(operation);
+        match self.check(index, namespace, transfer, buffer.as_ref()) {
+            Ok((tag, prps)) => Ok(self.send(index, tag, namespace, transfer, prps, buffer)),
             Err(error) => Err(Refused { error, buffer }),
         }
     }
 
-    /// The next end of a command, if there is one. Never waits.
+    /// Tells the controller of every command that was submitted. [`Controller::poll`] and the calls that wait do it too; call
+    /// this where you submit, and then do something else before you poll.
+    pub fn ring(&mut self) {
+        for index in 0..self.granted {
+            self.transport.ring(&self.window, Queue::Io(index));
+        }
+    }
+
+    /// The next end of a command of any queue pair, if there is one. Never waits.
     ///
     /// A command that timed out is told of once, and the controller takes no more from then on.
     pub fn poll(&mut self) -> Option<Completion<P::Pool>> {
-        if !self.slots.any_finished() {
-            self.reap();
+        for _ in 0..self.granted {
+            let index = self.turn;
+            let end = self.poll_on(index);
+            // The turn passes on when a batch is told of, so that a busy pair does not keep the others waiting.
+            if !self.any_finished_on(index) {
+                self.turn = if index + 1 < self.granted { index + 1 } else { 0 };
+            }
+            if end.is_some() {
+                return end;
+            }
         }
-        self.slots.next()
+        None
+    }
+
+    /// The next end of a command of IO queue pair `index`, if there is one. Never waits.
+    #[inline(always)]
+    pub fn poll_on(&mut self, index: u16) -> Option<Completion<P::Pool>> {
+        if !self.any_finished_on(index) {
+            self.reap(index);
+        }
+        self.pairs.get_mut(usize::from(index))?.slots.next()
+    }
+
+    #[inline(always)]
+    fn any_finished_on(&self, index: u16) -> bool {
+        self.pairs.get(usize::from(index)).is_some_and(|pair| pair.slots.any_finished())
     }
 
     /// Awaits the next end of a command; nothing if no command is in flight. Every wait ends, since commands time out.
@@ -69,23 +120,29 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[inline(always)]
     pub fn wait(&mut self) -> Option<Completion<P::Pool>> {
         self.await_end();
-        self.slots.next()
+        let pair = self.pairs.iter_mut().find(|pair| pair.slots.any_finished())?;
+        pair.slots.next()
     }
 
     /// Waits until a command has ended, or none is in flight.
     pub(super) fn await_end(&mut self) {
         let mut pause = Pause::default();
-        while !self.slots.any_finished() && self.slots.in_flight() != 0 {
+        while !self.pairs.iter().any(|pair| pair.slots.any_finished()) && self.in_flight() != 0 {
             self.look(&mut pause);
         }
     }
 
     /// Looks once, as part of a wait: lets ends gather before, and a pause pass if there was nothing.
     pub(super) fn look(&mut self, pause: &mut Pause) {
-        for _ in 0..self.slots.in_flight() / GATHER {
+        self.ring();
+        for _ in 0..self.in_flight() / GATHER {
             self.clock.relax();
         }
-        if !(self.reap() || pause.is_long() && self.watch()) {
+        let mut found = false;
+        for index in 0..self.granted {
+            found |= self.reap(index);
+        }
+        if !(found || pause.is_long() && self.watch()) {
             pause.pass(&self.clock);
         }
     }
@@ -94,22 +151,71 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[inline(always)]
     fn check(
         &self,
+        index: u16,
         namespace: u32,
-        Transfer { opcode, lba, count }: Transfer,
+        transfer: Transfer,
         buffer: Option<&Buffer<P::Pool>>,
     ) -> Result<(u32, Prps), SubmitError> {
         if let Some(fault) = self.fault {
             return Err(SubmitError::Dead(fault));
         }
         let namespace = self.namespace(namespace).ok_or(SubmitError::UnknownNamespace { namespace })?;
-        let tag = self.slots.peek().ok_or(SubmitError::Busy)?;
-        if opcode == nvm::FLUSH {
-            return Ok((tag, Prps { first: 0, second: 0 }));
+        let pair = self.pairs.get(usize::from(index)).filter(|_| index < self.granted);
+        let pair = pair.ok_or(SubmitError::UnknownQueuePair { index })?;
+        let tag = pair.slots.peek().ok_or(SubmitError::Busy)?;
+        let lists = (pair.lists.region(), tag as usize * self.list_bytes);
+        let prps = match transfer.opcode {
+            nvm::READ => self.data(namespace, transfer, buffer, lists)?,
+            nvm::WRITE => {
+                self.may_change(namespace, transfer)?;
+                self.data(namespace, transfer, buffer, lists)?
+            }
+            _ => self.check_other(namespace, transfer, buffer, lists)?,
+        };
+        Ok((tag, prps))
+    }
+
+    /// The same for the commands that are not worth the room where every read passes.
+    #[cold]
+    #[inline(never)]
+    fn check_other(
+        &self,
+        namespace: &Namespace,
+        transfer: Transfer,
+        buffer: Option<&Buffer<P::Pool>>,
+        lists: (Option<&hal::DmaRegion<P::Pool>>, usize),
+    ) -> Result<Prps, SubmitError> {
+        let none = Prps { first: 0, second: 0 };
+        let Transfer { opcode, lba, count, .. } = transfer;
+        let has = |supported: bool| if supported { Ok(()) } else { Err(SubmitError::Unsupported { opcode }) };
+        match opcode {
+            nvm::FLUSH => Ok(none),
+            nvm::COMPARE => {
+                has(self.identity.compare)?;
+                self.data(namespace, transfer, buffer, lists)
+            }
+            nvm::WRITE_ZEROES => {
+                has(self.identity.write_zeroes)?;
+                self.may_change(namespace, transfer)?;
+                inside(namespace, lba, count, MOST_ZEROED)?;
+                Ok(none)
+            }
+            _ => {
+                has(self.identity.discard)?;
+                self.may_change(namespace, transfer)?;
+                inside(namespace, lba, count, u32::MAX)?;
+                // The command has no data of the caller's: its range stands where the list of others is.
+                let (Some(region), offset) = lists else { return Ok(none) };
+                region.write_words(offset, [u64::from(count) << 32, lba]);
+                Ok(Prps { first: region.address() + offset as u64, second: 0 })
+            }
         }
-        if opcode == nvm::WRITE && !namespace.may_write(lba, u64::from(count)) {
-            return Err(SubmitError::ReadOnly);
-        }
-        Ok((tag, self.data(namespace, lba, count, buffer, tag)?))
+    }
+
+    /// Whether the owner armed the blocks.
+    #[inline(always)]
+    fn may_change(&self, namespace: &Namespace, Transfer { lba, count, .. }: Transfer) -> Result<(), SubmitError> {
+        if namespace.may_write(lba, u64::from(count)) { Ok(()) } else { Err(SubmitError::ReadOnly) }
     }
 
     /// Checks blocks and buffer against each other and describes the memory.
@@ -117,20 +223,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     fn data(
         &self,
         namespace: &Namespace,
-        lba: u64,
-        count: u32,
+        Transfer { lba, count, .. }: Transfer,
         buffer: Option<&Buffer<P::Pool>>,
-        tag: u32,
+        (lists, offset): (Option<&hal::DmaRegion<P::Pool>>, usize),
     ) -> Result<Prps, SubmitError> {
-        if count == 0 {
-            return Err(SubmitError::NoBlocks);
-        }
-        if count > namespace.most_blocks {
-            return Err(SubmitError::TooManyBlocks { count, most: namespace.most_blocks });
-        }
-        if lba >= namespace.blocks || u64::from(count) > namespace.blocks - lba {
-            return Err(SubmitError::OutOfRange { lba, count: u64::from(count), blocks: namespace.blocks });
-        }
+        inside(namespace, lba, count, namespace.most_blocks)?;
         let needed = (count as usize) << namespace.block_shift;
         let given = buffer.map_or(0, Buffer::length);
         let Some(buffer) = buffer.filter(|_| given >= needed) else {
@@ -140,8 +237,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         if address % 4 != 0 {
             return Err(SubmitError::Misaligned { address });
         }
-        Ok(match self.lists.region() {
-            Some(lists) => prp::describe(address, needed, lists, tag as usize * self.list_bytes),
+        Ok(match lists {
+            Some(lists) => prp::describe(self.page_size, address, needed, lists, offset),
             None => Prps { first: address, second: 0 },
         })
     }
@@ -149,42 +246,56 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[inline(always)]
     fn send(
         &mut self,
+        index: u16,
         tag: u32,
         namespace: u32,
-        Transfer { opcode, lba, count }: Transfer,
+        transfer: Transfer,
         prps: Prps,
         buffer: Option<Buffer<P::Pool>>,
     ) -> Ticket {
-        // A flush moves no data, so whatever came with it is not lent to the device; it comes back all the same.
-        let ticket = self.slots.begin(tag, buffer, opcode == nvm::FLUSH);
+        let Transfer { opcode, lba, count, flags } = transfer;
+        // `check` found the pair.
+        let Some(pair) = self.pairs.get_mut(usize::from(index)) else { return Ticket { tag, serial: 0 } };
+        // A command without data does not lend what came with it to the device; it comes back all the same.
+        let ticket = pair.slots.begin(tag, buffer, opcode == nvm::FLUSH);
         match opcode {
             nvm::READ => self.counters.reads += 1,
             nvm::WRITE => self.counters.writes += 1,
             // How long flushes take is worth a look at the clock.
-            _ => self.slots.start(tag, self.clock.now().as_nanos(), self.limits),
+            nvm::FLUSH => pair.slots.start(tag, self.clock.now().as_nanos(), self.limits),
+            _ => self.counters.others += 1,
+        }
+        // The number of blocks is zero-based; a flush has none.
+        let mut dwords =
+            [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, count.saturating_sub(1) & 0xffff | flags, 0, 0, 0];
+        if opcode == nvm::DATASET_MANAGEMENT {
+            // One range, zero-based.
+            dwords = [0, DEALLOCATE, 0, 0, 0, 0];
         }
         let entry = SubmissionEntry {
             opcode,
             namespace,
             prp1: prps.first,
             prp2: prps.second,
-            // The number of blocks is zero-based; a flush has none.
-            dwords: [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, count.saturating_sub(1), 0, 0, 0],
+            dwords,
             ..SubmissionEntry::default()
         };
-        self.transport.submit(&self.window, Queue::Io, tag, entry);
+        self.transport.place(&self.window, Queue::Io(index), tag, entry);
         ticket
     }
 
-    /// Consumes what the controller completed, and tells whether there was something; now and then looks whether a wait is
-    /// over.
-    pub(super) fn reap(&mut self) -> bool {
-        let outstanding = self.slots.outstanding();
+    /// Rings for what was submitted, consumes what the controller completed, and tells whether there was something; now and
+    /// then looks whether a wait is over.
+    #[inline(always)]
+    pub(super) fn reap(&mut self, index: u16) -> bool {
+        let Some(pair) = self.pairs.get_mut(usize::from(index)) else { return false };
+        let outstanding = pair.slots.outstanding();
         if outstanding == 0 {
             return false;
         }
-        let (slots, counters, clock) = (&mut self.slots, &mut self.counters, &self.clock);
-        let batch = self.transport.reap(&self.window, Queue::Io, outstanding, |retired| {
+        self.transport.ring(&self.window, Queue::Io(index));
+        let (slots, counters, clock) = (&mut pair.slots, &mut self.counters, &self.clock);
+        let batch = self.transport.reap(&self.window, Queue::Io(index), outstanding, |retired| {
             if retired.invalidation_failed {
                 counters.failed_invalidations += 1;
             }
@@ -195,44 +306,28 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             }
         });
         counters.unknown_completions += u64::from(batch.unknown);
+        pair.batches = pair.batches.wrapping_add(u32::from(batch.entries != 0));
         self.looks = self.looks.wrapping_add(1);
         if self.looks.is_multiple_of(LOOKS) {
             self.watch();
         }
         batch.entries != 0
     }
-
-    /// Gives up on commands whose wait is over, if they still are in flight when this is called the next time: the looks
-    /// between are the last ones. A host that was held up must not call late what did arrive. Gives up on all of them if the
-    /// controller is dead. Tells whether it gave up on any.
-    #[cold]
-    #[inline(never)]
-    fn watch(&mut self) -> bool {
-        let now = self.clock.now();
-        let over = self.slots.expired(now.as_nanos(), self.limits);
-        let suspected = core::mem::replace(&mut self.suspected, over.is_some());
-        let over = over.filter(|_| suspected);
-        if self.slots.in_flight() == 0 || over.is_none() && now.as_nanos() < self.status_due {
-            return false;
-        }
-        self.status_due = now.after(STATUS_PERIOD).as_nanos();
-        let status = registers::STATUS.of(&self.window).extract();
-        let dead = if status.get() == registers::ALL_ONES {
-            Some(Fault::Gone)
-        } else {
-            status.is_set(CSTS::CFS).then_some(Fault::Fatal { status: status.get() })
-        };
-        let late = over.map(|(tag, waited)| Fault::TimedOut { tag, waited });
-        let Some(fault) = dead.or(late) else { return false };
-        hal::error!("{}", hal::log::Shown(&fault));
-        self.fault.get_or_insert(fault);
-        if dead.is_some() {
-            self.slots.lose_all(CommandError::Failed(fault));
-        }
-        while let Some((tag, waited)) = self.slots.expired(now.as_nanos(), self.limits) {
-            self.counters.time_outs += 1;
-            self.slots.lose(tag, CommandError::TimedOut { tag, waited });
-        }
-        true
-    }
 }
+
+/// Checks that there are blocks, no more than `most`, and all of them in the namespace.
+#[inline(always)]
+fn inside(namespace: &Namespace, lba: u64, count: u32, most: u32) -> Result<(), SubmitError> {
+    if count == 0 {
+        return Err(SubmitError::NoBlocks);
+    }
+    if count > most {
+        return Err(SubmitError::TooManyBlocks { count, most });
+    }
+    if lba >= namespace.blocks || u64::from(count) > namespace.blocks - lba {
+        return Err(SubmitError::OutOfRange { lba, count: u64::from(count), blocks: namespace.blocks });
+    }
+    Ok(())
+}
+
+const _: () = assert!(RANGE == size_of::<[u64; 2]>());

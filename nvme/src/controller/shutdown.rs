@@ -3,11 +3,11 @@
 use hal::{Pause, Platform};
 use tock_registers::interfaces::{Readable, Writeable};
 
-use super::{Controller, Parts};
+use super::{Controller, Pair, Parts};
 use crate::error::{Error, Failure, Step};
 use crate::spec::command::{SubmissionEntry, admin};
 use crate::spec::registers::{self, CC, CSTS};
-use crate::transport::Transport;
+use crate::transport::{Queue, Transport};
 
 /// The longest shutdown that a controller may ask for, in microseconds. Linux caps RTD3E likewise.
 const LONGEST_SHUTDOWN: u32 = 60_000_000;
@@ -50,11 +50,13 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
         let down = self.disable();
         note(down);
-        let Self { window, pool, clock, transport, lists, page, mut slots, .. } = self;
+        let Self { window, pool, clock, transport, page, pairs, .. } = self;
         if down.is_ok() {
-            slots.reset();
+            for Pair { mut slots, lists, .. } in pairs {
+                slots.reset();
+                lists.free();
+            }
             transport.release();
-            lists.free();
             page.free();
         }
         // Otherwise each of them goes into quarantine as it is dropped here.
@@ -68,9 +70,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     }
 
     /// Awaits the commands in flight; each has its own limit.
-    fn drain(&mut self) -> Result<(), Error> {
+    pub(super) fn drain(&mut self) -> Result<(), Error> {
         let mut pause = Pause::default();
-        while self.slots.in_flight() != 0 && self.fault.is_none() {
+        while self.in_flight() != 0 && self.fault.is_none() {
             self.look(&mut pause);
         }
         match self.fault {
@@ -79,17 +81,20 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
     }
 
-    /// Deletes the IO queues that exist, the submission queue first.
+    /// Deletes the IO queues that exist, of each pair the submission queue first.
     pub(super) fn delete_queues(&mut self) -> Result<(), Error> {
-        if self.queues.submission {
-            let entry = SubmissionEntry::delete_queue(admin::DELETE_SUBMISSION_QUEUE);
-            self.step(Step::DeleteSubmissionQueue, entry)?;
-            self.queues.submission = false;
-        }
-        if self.queues.completion {
-            let entry = SubmissionEntry::delete_queue(admin::DELETE_COMPLETION_QUEUE);
-            self.step(Step::DeleteCompletionQueue, entry)?;
-            self.queues.completion = false;
+        for index in 0..self.granted {
+            let (at, identifier) = (usize::from(index), Queue::Io(index).identifier());
+            if self.pairs.get(at).is_some_and(|pair| pair.submission) {
+                let entry = SubmissionEntry::delete_queue(admin::DELETE_SUBMISSION_QUEUE, identifier);
+                self.step(Step::DeleteSubmissionQueue, entry)?;
+                self.pairs.iter_mut().skip(at).take(1).for_each(|pair| pair.submission = false);
+            }
+            if self.pairs.get(at).is_some_and(|pair| pair.completion) {
+                let entry = SubmissionEntry::delete_queue(admin::DELETE_COMPLETION_QUEUE, identifier);
+                self.step(Step::DeleteCompletionQueue, entry)?;
+                self.pairs.iter_mut().skip(at).take(1).for_each(|pair| pair.completion = false);
+            }
         }
         Ok(())
     }

@@ -6,8 +6,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub const SUBMISSION_ENTRY: usize = 64;
 /// Bytes of a completion entry.
 pub const COMPLETION_ENTRY: usize = 16;
-/// The identifier of the one IO queue pair.
-pub const IO_QUEUE: u16 = 1;
 /// The namespace identifier that means every namespace.
 pub const EVERY_NAMESPACE: u32 = 0xffff_ffff;
 
@@ -25,10 +23,16 @@ pub mod admin {
     pub const CREATE_COMPLETION_QUEUE: u8 = 0x05;
     /// Identify.
     pub const IDENTIFY: u8 = 0x06;
+    /// Abort.
+    pub const ABORT: u8 = 0x08;
     /// Set features.
     pub const SET_FEATURES: u8 = 0x09;
     /// Get features.
     pub const GET_FEATURES: u8 = 0x0a;
+    /// Asynchronous event request.
+    pub const ASYNCHRONOUS_EVENT_REQUEST: u8 = 0x0c;
+    /// Doorbell buffer config (NVMe 1.3).
+    pub const DOORBELL_BUFFER_CONFIG: u8 = 0x7c;
 }
 
 /// Opcodes of the NVM command set.
@@ -39,10 +43,27 @@ pub mod nvm {
     pub const WRITE: u8 = 0x01;
     /// Read.
     pub const READ: u8 = 0x02;
+    /// Compare.
+    pub const COMPARE: u8 = 0x05;
+    /// Write zeroes.
+    pub const WRITE_ZEROES: u8 = 0x08;
+    /// Dataset management.
+    pub const DATASET_MANAGEMENT: u8 = 0x09;
 }
 
 /// Feature identifier of the number of queues.
 pub const FEATURE_QUEUES: u32 = 0x07;
+
+/// CDW12 bit 30 of reads and writes: force unit access.
+pub const FORCE_UNIT_ACCESS: u32 = 1 << 30;
+/// CDW12 bit 25 of Write Zeroes: the blocks may be deallocated.
+pub const MAY_DEALLOCATE: u32 = 1 << 25;
+/// CDW11 bit 2 of Dataset Management: deallocate.
+pub const DEALLOCATE: u32 = 1 << 2;
+/// Bytes of one range of Dataset Management: attributes (4), blocks (4), first block (8).
+pub const RANGE: usize = 16;
+/// Abort, bit 0 of the result: the command was not aborted.
+pub const NOT_ABORTED: u32 = 1;
 
 /// The data direction that an opcode's low bits tell (01 to the device, 10 from it).
 pub const OPCODE_TO_DEVICE: u8 = 0b01;
@@ -106,36 +127,69 @@ impl SubmissionEntry {
         Self { opcode: admin::IDENTIFY, namespace, prp1: page, dwords: [structure, 0, 0, 0, 0, 0], ..Self::default() }
     }
 
-    /// Creation of IO completion queue 1, polled: without an interrupt, as m1n1 does it.
-    pub fn create_completion_queue(entries: u16, base: u64) -> Self {
+    /// Creation of a completion queue, polled: without an interrupt, as m1n1 does it.
+    pub fn create_completion_queue(identifier: u16, entries: u16, base: u64) -> Self {
         let size = u32::from(entries.saturating_sub(1));
         Self {
             opcode: admin::CREATE_COMPLETION_QUEUE,
             prp1: base,
-            dwords: [size << 16 | u32::from(IO_QUEUE), QUEUE_CONTIGUOUS, 0, 0, 0, 0],
+            dwords: [size << 16 | u32::from(identifier), QUEUE_CONTIGUOUS, 0, 0, 0, 0],
             ..Self::default()
         }
     }
 
-    /// Creation of IO submission queue 1, which answers in completion queue 1.
-    pub fn create_submission_queue(entries: u16, base: u64) -> Self {
+    /// Creation of a submission queue, which answers in the completion queue of the same identifier.
+    pub fn create_submission_queue(identifier: u16, entries: u16, base: u64) -> Self {
         let size = u32::from(entries.saturating_sub(1));
-        let completion = u32::from(IO_QUEUE) << 16;
+        let completion = u32::from(identifier) << 16;
         Self {
             opcode: admin::CREATE_SUBMISSION_QUEUE,
             prp1: base,
-            dwords: [size << 16 | u32::from(IO_QUEUE), completion | QUEUE_CONTIGUOUS, 0, 0, 0, 0],
+            dwords: [size << 16 | u32::from(identifier), completion | QUEUE_CONTIGUOUS, 0, 0, 0, 0],
             ..Self::default()
         }
     }
 
-    /// Deletion of IO queue 1: `opcode` says which of the pair.
-    pub fn delete_queue(opcode: u8) -> Self {
-        Self { opcode, dwords: [u32::from(IO_QUEUE), 0, 0, 0, 0, 0], ..Self::default() }
+    /// Deletion of an IO queue: `opcode` says which of the pair.
+    pub fn delete_queue(opcode: u8, identifier: u16) -> Self {
+        Self { opcode, dwords: [u32::from(identifier), 0, 0, 0, 0, 0], ..Self::default() }
     }
 
-    /// The wish for one IO queue pair; both counts are zero-based.
-    pub fn one_queue_pair() -> Self {
-        Self { opcode: admin::SET_FEATURES, dwords: [FEATURE_QUEUES, 0, 0, 0, 0, 0], ..Self::default() }
+    /// The wish for so many IO queue pairs, at least one; both counts are zero-based.
+    pub fn queue_pairs(pairs: u16) -> Self {
+        let last = u32::from(pairs.saturating_sub(1));
+        Self { opcode: admin::SET_FEATURES, dwords: [FEATURE_QUEUES, last << 16 | last, 0, 0, 0, 0], ..Self::default() }
+    }
+
+    /// Get Log Page: `bytes` (a multiple of 4, at least 4) of page `log` into `page`. With `retain` an asynchronous event of
+    /// the page stays masked.
+    pub fn log_page(log: u8, namespace: u32, bytes: usize, retain: bool, page: u64) -> Self {
+        let dwords = (bytes / 4).saturating_sub(1) as u64;
+        let tenth = ((dwords & 0xffff) as u32) << 16 | u32::from(retain) << 15 | u32::from(log);
+        let eleventh = (dwords >> 16 & 0xffff) as u32;
+        Self {
+            opcode: admin::GET_LOG_PAGE,
+            namespace,
+            prp1: page,
+            dwords: [tenth, eleventh, 0, 0, 0, 0],
+            ..Self::default()
+        }
+    }
+
+    /// Get Features: value `select` (0 current, 1 default, 2 saved, 3 capabilities) of a feature.
+    pub fn get_feature(feature: u8, select: u32, page: u64) -> Self {
+        let tenth = (select & 0b111) << 8 | u32::from(feature);
+        Self { opcode: admin::GET_FEATURES, prp1: page, dwords: [tenth, 0, 0, 0, 0, 0], ..Self::default() }
+    }
+
+    /// Abort of the command `identifier` of submission queue `queue`.
+    pub fn abort(queue: u16, identifier: u16) -> Self {
+        let tenth = u32::from(identifier) << 16 | u32::from(queue);
+        Self { opcode: admin::ABORT, dwords: [tenth, 0, 0, 0, 0, 0], ..Self::default() }
+    }
+
+    /// Doorbell Buffer Config: the page of shadow doorbells and the page of event indices, both page-aligned.
+    pub fn doorbell_buffers(shadow: u64, event_index: u64) -> Self {
+        Self { opcode: admin::DOORBELL_BUFFER_CONFIG, prp1: shadow, prp2: event_index, ..Self::default() }
     }
 }

@@ -6,6 +6,15 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub const NAMESPACE: u32 = 0x00;
 /// Identify structure (CNS) of the controller.
 pub const CONTROLLER: u32 = 0x01;
+/// Identify structure (CNS): up to 1024 identifiers of active namespaces above the given one, ascending, ended by a zero. Since
+/// NVMe 1.1.
+pub const ACTIVE_NAMESPACES: u32 = 0x02;
+/// Identify structure (CNS): descriptors that tell a namespace apart, its command set among them. Since NVMe 1.3.
+pub const DESCRIPTORS: u32 = 0x03;
+/// Descriptor type: the command set, one byte. Without it, it is the NVM command set, 0.
+pub const COMMAND_SET: u8 = 4;
+/// Bytes of a descriptor before its data: type, length, two reserved.
+pub const DESCRIPTOR_HEAD: usize = 4;
 /// Bytes of either structure.
 pub const SIZE: usize = 4096;
 /// Offset of the formats in the namespace structure: sixteen entries of four bytes.
@@ -48,6 +57,41 @@ pub struct ControllerHead {
     pub optional_events: u32,
 }
 
+/// Bytes 256 to 263 of the controller structure.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct ControllerAdmin {
+    /// Optional admin commands (OACS).
+    pub optional_commands: u16,
+    /// Most Abort commands at once, zero-based (ACL).
+    pub abort_limit: u8,
+    /// Most Asynchronous Event Requests at once, zero-based (AERL).
+    pub event_limit: u8,
+    /// Firmware updates.
+    pub firmware: u8,
+    /// Log page attributes (LPA).
+    pub log_pages: u8,
+    /// Entries of the error log, zero-based (ELPE).
+    pub error_entries: u8,
+    /// Power states, zero-based.
+    pub power_states: u8,
+}
+
+/// Offset of [`ControllerAdmin`] in the controller structure.
+pub const CONTROLLER_ADMIN: usize = 256;
+
+/// Optional admin commands, bit 8: Doorbell Buffer Config.
+pub const DOORBELL_BUFFERS: u16 = 1 << 8;
+
+/// Optional NVM commands (ONCS): Compare.
+pub const COMPARE: u16 = 1 << 0;
+/// Optional NVM commands (ONCS): Dataset Management.
+pub const DATASET_MANAGEMENT: u16 = 1 << 2;
+/// Optional NVM commands (ONCS): Write Zeroes.
+pub const WRITE_ZEROES: u16 = 1 << 3;
+/// Optional NVM commands (ONCS): Save and Select fields of features.
+pub const SAVE_AND_SELECT: u16 = 1 << 4;
+
 /// Bytes 512 to 527 of the controller structure.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
@@ -71,6 +115,12 @@ pub struct ControllerQueues {
     /// Atomic write unit.
     pub atomic_write: u16,
 }
+
+/// Offset in the namespace structure of the deallocation features (DLFEAT): bits 2:0 tell what deallocated blocks read as, 0
+/// not reported, 1 zeroes, 2 bytes of 0xff.
+pub const DEALLOCATION: usize = 33;
+/// Offset in the namespace structure of its attributes (NSATTR): bit 0 tells that it is write protected.
+pub const NAMESPACE_ATTRIBUTES: usize = 99;
 
 /// Offset of [`ControllerQueues`] in the controller structure.
 pub const CONTROLLER_QUEUES: usize = 512;
@@ -116,6 +166,7 @@ pub struct Format {
 }
 
 const _: () = assert!(size_of::<ControllerHead>() == 96);
+const _: () = assert!(size_of::<ControllerAdmin>() == 8);
 const _: () = assert!(size_of::<ControllerQueues>() == 16);
 const _: () = assert!(size_of::<NamespaceHead>() == 32);
 const _: () = assert!(size_of::<Format>() == 4);

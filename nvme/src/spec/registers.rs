@@ -23,6 +23,10 @@ pub const ADMIN_COMPLETION_HEAD: Register = Register::at(0x1004);
 /// Head doorbell of the completion queue with identifier 1, for a doorbell stride of 4 bytes.
 pub const IO_COMPLETION_HEAD: Register = Register::at(0x100c);
 
+/// Offset of the first doorbell, in bytes. That of submission queue y lies 2y strides from here, that of completion queue y
+/// one stride behind it; the stride is 4 << CAP.DSTRD bytes.
+pub const DOORBELLS: usize = 0x1000;
+
 /// What every register reads as when the device is gone from the bus.
 pub const ALL_ONES: u32 = u32::MAX;
 

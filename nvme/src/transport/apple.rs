@@ -13,7 +13,7 @@ use tock_registers::interfaces::{Readable, Writeable};
 
 use self::queue::LinearQueue;
 use self::spec::{LINEAR, PENDING, UNKNOWN_CONTROL};
-use super::{Batch, Queue, QueuePair, Retired, Transport, TransportError};
+use super::{Allowed, Batch, Queue, QueuePair, Retired, Transport, TransportError};
 use crate::spec::command::SubmissionEntry;
 use crate::spec::identify;
 
@@ -38,9 +38,11 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
 
     const QUEUE_COUNT_AFTER_CREATION: bool = true;
     const LAST_IDENTIFY_STRUCTURE: u32 = identify::CONTROLLER;
+    const ABORTS_AND_EVENTS: bool = false;
 
-    fn new(pool: &P::Pool, _: AppleConfig, entries: u16) -> Result<Self, TransportError> {
-        let entries = entries.min(spec::MOST_ENTRIES);
+    fn new(pool: &P::Pool, _: AppleConfig, allowed: Allowed) -> Result<Self, TransportError> {
+        // A queue takes one command fewer than it has entries.
+        let entries = allowed.entries.min(allowed.depth.saturating_add(1)).min(spec::MOST_ENTRIES);
         if entries < spec::FEWEST_ENTRIES {
             return Err(TransportError::QueueTooShort { entries, needed: spec::FEWEST_ENTRIES });
         }
@@ -73,10 +75,19 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
         self.pool.publish();
     }
 
+    /// There is one, and no register for another.
+    fn pairs(&self) -> u16 {
+        1
+    }
+
+    fn renew(&mut self, _: u16) {
+        self.io.empty();
+    }
+
     fn pair(&self, queue: Queue) -> QueuePair {
         match queue {
             Queue::Admin => self.admin.pair(),
-            Queue::Io => self.io.pair(),
+            Queue::Io(_) => self.io.pair(),
         }
     }
 
@@ -84,26 +95,30 @@ impl<P: Platform> Transport<P> for AppleTransport<P> {
         match queue {
             Queue::Admin => ADMIN_TAGS,
             // Like Linux, which has one request fewer than the queue has entries.
-            Queue::Io => (u64::MAX >> (64 - (self.entries - 1))) & !ADMIN_TAGS,
+            Queue::Io(_) => (u64::MAX >> (64 - (self.entries - 1))) & !ADMIN_TAGS,
         }
     }
 
     #[inline(always)]
-    fn submit(&mut self, window: &P::Window, queue: Queue, tag: u32, entry: SubmissionEntry) {
+    fn place(&mut self, window: &P::Window, queue: Queue, tag: u32, entry: SubmissionEntry) {
         let (linear, doorbell) = match queue {
             Queue::Admin => (&self.admin, &spec::ADMIN.doorbell),
-            Queue::Io => (&self.io, &spec::IO.doorbell),
+            Queue::Io(_) => (&self.io, &spec::IO.doorbell),
         };
         linear.place(tag, entry);
         self.pool.publish();
         doorbell.of(window).set(tag);
     }
 
+    /// The doorbell takes one tag, so every command was rung for when it was placed.
+    #[inline(always)]
+    fn ring(&mut self, _: &P::Window, _: Queue) {}
+
     #[inline(always)]
     fn reap(&mut self, window: &P::Window, queue: Queue, outstanding: u64, retire: impl FnMut(Retired)) -> Batch {
         match queue {
             Queue::Admin => self.admin.reap((window, &self.pool, &spec::ADMIN), outstanding, true, retire),
-            Queue::Io => self.io.reap((window, &self.pool, &spec::IO), outstanding, false, retire),
+            Queue::Io(_) => self.io.reap((window, &self.pool, &spec::IO), outstanding, false, retire),
         }
     }
 

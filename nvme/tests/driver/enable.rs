@@ -112,12 +112,12 @@ fn a_controller_that_reports_endless_namespaces_is_scanned_to_the_limit() {
 #[test]
 fn the_depth_is_the_least_of_all_limits() {
     for (mqes, asked, depth, pending) in
-        [(63, 64, 61, 63), (15, 64, 13, 15), (7, 64, 5, 7), (63, 16, 13, 15), (3, 64, 1, 3), (1023, 1024, 61, 63)]
+        [(63, 64, 61, 63), (15, 64, 13, 15), (7, 64, 5, 7), (63, 15, 13, 15), (3, 64, 1, 3), (1023, 1024, 61, 63)]
     {
         let board = Board::new();
         board.with(|machine| machine.most_entries = mqes);
         let mut config = Config::default();
-        config.queue_entries = asked;
+        config.depth = asked;
         let mut controller = board.try_enable(config).unwrap();
         assert_eq!(controller.depth(), depth, "MQES {mqes}, asked {asked}");
         board.with(|machine| assert_eq!(machine.registers[&0x1210], pending << 16 | pending));

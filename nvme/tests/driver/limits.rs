@@ -29,7 +29,7 @@ fn nothing_is_sent_for_a_request_that_makes_no_sense() {
         (read(0, 2), 8191, SubmitError::BufferTooShort { needed: 8192, given: 8191 }),
         (read(0, 257), 4096, SubmitError::TooManyBlocks { count: 257, most: 256 }),
         (read(0, u32::MAX), 4096, SubmitError::TooManyBlocks { count: u32::MAX, most: 256 }),
-        (Operation::Write { lba: 0, count: 1 }, 4096, SubmitError::ReadOnly),
+        (Operation::Write { lba: 0, count: 1, force_unit_access: false }, 4096, SubmitError::ReadOnly),
     ] {
         assert_eq!(refuse(&mut controller, 1, operation, buffer(bytes)), error);
     }

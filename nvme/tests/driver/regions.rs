@@ -1,7 +1,7 @@
 //! PRP entries against the reference walker.
 
 use hal::{DmaPool, DmaRegion};
-use nvme::prp;
+use nvme::prp::{self, PageSize};
 
 use crate::fake::Board;
 
@@ -9,7 +9,7 @@ use crate::fake::Board;
 fn check(board: &Board, list: &DmaRegion<Board>, address: u64, length: usize) {
     let before = [0xa5; 64];
     list.write(0, &before);
-    let prps = prp::describe(address, length, list, 0);
+    let prps = prp::describe(PageSize::SMALLEST, address, length, list, 0);
     board.publish();
     let spans = board.with(|machine| machine.walk(prps.first, prps.second, length));
     let mut next = address;
@@ -22,7 +22,7 @@ fn check(board: &Board, list: &DmaRegion<Board>, address: u64, length: usize) {
     // Of two pages or fewer nothing goes through the list.
     let mut after = [0; 64];
     list.read_bytes(0, &mut after);
-    assert_eq!(after == before, prp::pages((address % 4096) as usize, length) <= 2);
+    assert_eq!(after == before, PageSize::SMALLEST.touched((address % 4096) as usize, length) <= 2);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_list_chains_only_where_more_than_one_entry_remains() {
     {
         for offset in [0u64, 0x10, 0x800, 0xff8] {
             let length = pages * 4096;
-            let list = DmaRegion::new(&board, prp::list_pages(length) * 4096, 4096).unwrap();
+            let list = DmaRegion::new(&board, PageSize::SMALLEST.list_pages(length) * 4096, 4096).unwrap();
             check(&board, &list, 0x9_0000_0000 + offset, length);
         }
     }
@@ -44,7 +44,7 @@ fn lists_are_as_long_as_their_entries_need() {
     for (entries, pages) in
         [(1, 1), (511, 1), (512, 1), (513, 2), (1022, 2), (1023, 2), (1024, 3), (1533, 3), (1534, 3)]
     {
-        assert_eq!(prp::list_pages(entries * 4096), pages, "{entries} entries");
+        assert_eq!(PageSize::SMALLEST.list_pages(entries * 4096), pages, "{entries} entries");
     }
 }
 
@@ -52,7 +52,7 @@ proptest::proptest! {
     #[test]
     fn any_span_is_described_as_the_walker_reads_it(offset in 0u64..1024, length in 1usize..(5 << 20)) {
         let board = Board::new();
-        let list = DmaRegion::new(&board, prp::list_pages(length) * 4096, 4096).unwrap();
+        let list = DmaRegion::new(&board, PageSize::SMALLEST.list_pages(length) * 4096, 4096).unwrap();
         check(&board, &list, 0x9_0000_0000 + offset * 4, length);
     }
 }

@@ -37,7 +37,7 @@ fn commands_in_flight_are_awaited_and_their_memory_freed() {
     controller.set_access(1, Access::ReadWrite { first: 0, blocks: 10 }).unwrap();
     let buffer = Buffer::new(&board, 4096).unwrap();
     buffer.write_bytes(0, &[9; 4096]);
-    let operation = Operation::Write { lba: 3, count: 1 };
+    let operation = Operation::Write { lba: 3, count: 1, force_unit_access: false };
     controller.submit(Request { namespace: 1, operation, buffer: Some(buffer) }).unwrap();
     controller.shutdown().unwrap();
     board.with(|machine| assert_eq!(machine.namespaces[&1].content[&3], vec![9; 4096]));

@@ -156,7 +156,7 @@ fn a_hundred_thousand_commands_at_random_depth_in_random_order_break_no_rule() {
             let (lba, count) = (random(4000), 1 + random(4) as u32);
             let operation = match random(100) {
                 0 => Operation::Flush,
-                1..40 => Operation::Write { lba, count },
+                1..40 => Operation::Write { lba, count, force_unit_access: false },
                 _ => Operation::Read { lba, count },
             };
             let buffer = (operation != Operation::Flush).then(|| Buffer::new(&board, count as usize * 4096).unwrap());
@@ -191,7 +191,7 @@ fn the_block_device_of_a_namespace_keeps_to_it() {
     let mut seen = [0; 7 * 512];
     device.read(9, &mut seen).unwrap();
     assert_eq!((seen[511], seen[512], seen[6 * 512 - 1], seen[6 * 512]), (0, 7, 7, 0));
-    assert_eq!(device.discard(10, 1), Err(BlockError::Unsupported));
+    assert_eq!(device.discard(10, 1), Err(BlockError::Submit(SubmitError::Unsupported { opcode: 9 })));
     assert!(controller.device(1).unwrap().read_only());
     board.assert_clean();
 }

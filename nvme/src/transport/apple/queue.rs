@@ -6,19 +6,15 @@ use zerocopy::transmute;
 
 use super::spec::{self, Doorbells, TranslationControlBlock};
 use crate::buffer::Lent;
-use crate::spec::command::{COMPLETION_ENTRY, COMPLETION_STATUS_WORD, SUBMISSION_ENTRY, SubmissionEntry};
+use crate::spec::command::{SUBMISSION_ENTRY, SubmissionEntry};
 use crate::spec::status::Status;
+use crate::transport::completion::CompletionRing;
 use crate::transport::{Batch, QueuePair, Retired, TransportError};
 
 pub(super) struct LinearQueue<P: DmaPool> {
     submission: Lent<P>,
-    completion: Lent<P>,
+    completion: CompletionRing<P>,
     blocks: Lent<P>,
-    entries: u16,
-    /// Index of the next completion entry to be read.
-    head: u16,
-    /// What the phase bit of an entry of this lap is; starts at 1 and turns over with each lap.
-    phase: bool,
 }
 
 impl<P: DmaPool> LinearQueue<P> {
@@ -28,17 +24,16 @@ impl<P: DmaPool> LinearQueue<P> {
         // Both submission arrays are as long as there are tags: the tag indexes them, and the queues share the tags.
         let take = |bytes: usize| Lent::new(pool, bytes, spec::ALIGNMENT).map_err(TransportError::Memory);
         let submission = take(usize::from(blocks) * SUBMISSION_ENTRY)?;
-        let rest = take(usize::from(entries) * COMPLETION_ENTRY).and_then(|completion| {
-            match take(usize::from(blocks) * spec::TCB) {
-                Ok(blocks) => Ok((completion, blocks)),
-                Err(error) => {
-                    completion.free();
-                    Err(error)
-                }
+        let completion = CompletionRing::new(pool, entries, spec::ALIGNMENT).map_err(TransportError::Memory);
+        let rest = completion.and_then(|completion| match take(usize::from(blocks) * spec::TCB) {
+            Ok(blocks) => Ok((completion, blocks)),
+            Err(error) => {
+                completion.release();
+                Err(error)
             }
         });
         match rest {
-            Ok((completion, blocks)) => Ok(Self { submission, completion, blocks, entries, head: 0, phase: true }),
+            Ok((completion, blocks)) => Ok(Self { submission, completion, blocks }),
             Err(error) => {
                 submission.free();
                 Err(error)
@@ -48,7 +43,8 @@ impl<P: DmaPool> LinearQueue<P> {
 
     pub(super) fn pair(&self) -> QueuePair {
         QueuePair {
-            entries: self.entries,
+            submission_entries: self.completion.entries(),
+            completion_entries: self.completion.entries(),
             submission: self.submission.address(),
             completion: self.completion.address(),
         }
@@ -61,10 +57,8 @@ impl<P: DmaPool> LinearQueue<P> {
     /// Makes the pair as new, for a controller that was reset: a completion of the past must not look like one of this life.
     pub(super) fn empty(&mut self) {
         self.submission.clear();
-        self.completion.clear();
+        self.completion.empty();
         self.blocks.clear();
-        self.head = 0;
-        self.phase = true;
     }
 
     /// Writes block and entry of a command. Every command has a block, with data or without.
@@ -89,16 +83,6 @@ impl<P: DmaPool> LinearQueue<P> {
         self.submission.write_words(usize::from(identifier) * SUBMISSION_ENTRY, entry);
     }
 
-    /// The last word of the next completion entry, if the controller has written it.
-    ///
-    /// Identifier, phase and status are one word, so nothing of an entry is read apart from its phase.
-    #[inline(always)]
-    fn next(&self) -> Option<u32> {
-        let entry = usize::from(self.head) * COMPLETION_ENTRY;
-        let word = self.completion.read_word(entry + COMPLETION_STATUS_WORD);
-        ((word >> 16 & 1 != 0) == self.phase).then_some(word)
-    }
-
     /// Consumes every completion that waits. To find nothing is the common case while one polls, and costs little.
     #[inline(always)]
     pub(super) fn reap<M: Mmio>(
@@ -108,7 +92,7 @@ impl<P: DmaPool> LinearQueue<P> {
         results: bool,
         retire: impl FnMut(Retired),
     ) -> Batch {
-        match self.next() {
+        match self.completion.next() {
             Some(word) => self.consume(word, bus, outstanding, results, retire),
             None => Batch::default(),
         }
@@ -126,13 +110,8 @@ impl<P: DmaPool> LinearQueue<P> {
     ) -> Batch {
         let mut batch = Batch::default();
         loop {
-            let entry = usize::from(self.head) * COMPLETION_ENTRY;
+            let entry = self.completion.advance();
             batch.entries += 1;
-            self.head += 1;
-            if self.head == self.entries {
-                self.head = 0;
-                self.phase = !self.phase;
-            }
             let identifier = word & 0xffff;
             let bit = if identifier < 64 { 1u64 << identifier } else { 0 };
             if outstanding & bit == 0 {
@@ -142,30 +121,25 @@ impl<P: DmaPool> LinearQueue<P> {
                 outstanding &= !bit;
                 spec::TCB_INVALIDATE.of(window).set(identifier);
                 let invalidation_failed = spec::TCB_STATUS.of(window).get() != 0;
-                let result = if results {
-                    pool.observe();
-                    self.completion.read::<u32>(entry)
-                } else {
-                    0
-                };
+                let result = if results { self.completion.result(pool, entry) } else { 0 };
                 let status = Status::from_half_word((word >> 16) as u16);
                 retire(Retired { tag: identifier, status, invalidation_failed, result });
             }
             // A controller that overran the queue must not hold us here: one lap at most.
-            match self.next() {
-                Some(next) if batch.entries < u32::from(self.entries) => word = next,
+            match self.completion.next() {
+                Some(next) if batch.entries < u32::from(self.completion.entries()) => word = next,
                 _ => break,
             }
         }
         // The data of the whole batch is read after this call only, so one barrier serves all of it.
         pool.observe();
-        doorbells.completion_head.of(window).set(u32::from(self.head));
+        doorbells.completion_head.of(window).set(u32::from(self.completion.head()));
         batch
     }
 
     pub(super) fn release(self) {
         self.submission.free();
-        self.completion.free();
+        self.completion.release();
         self.blocks.free();
     }
 }

@@ -103,6 +103,7 @@ macro_rules! open {
 
 // Behind the macro, to see it.
 mod hostile;
+mod pci;
 
 #[test]
 fn a_disabled_node_is_passed_over() {

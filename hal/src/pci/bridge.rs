@@ -83,7 +83,7 @@ fn window(room: &mut Room, (before, start): (u64, u64)) -> (u64, u64) {
         room.back_to(before);
         return CLOSED;
     }
-    (start, room.align() - 1)
+    (start, room.align().saturating_sub(1))
 }
 
 /// Address bits 31:20 of both ends, as the window registers have them.

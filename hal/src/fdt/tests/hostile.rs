@@ -146,6 +146,7 @@ fn visit(bytes: &[u8]) -> Option<usize> {
         for index in 0..3 {
             let _ = (node.reg(index), node.bus_reg(index));
         }
+        let _ = node.pci_host();
         let _ = (node.reg_named("ans"), node.cell("phandle"), node.strings("reg-names").count());
         for (property, counter) in
             [("power-domains", Some("#power-domain-cells")), ("mboxes", Some("#mbox-cells")), ("apple,sart", None)]
@@ -157,7 +158,7 @@ fn visit(bytes: &[u8]) -> Option<usize> {
 }
 
 fn any_good_tree() -> impl Strategy<Value = Vec<u8>> {
-    prop::sample::select(vec![machine(), with_long_name()])
+    prop::sample::select(vec![machine(), with_long_name(), pci::virt()])
 }
 
 proptest! {

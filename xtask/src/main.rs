@@ -39,7 +39,7 @@ enum Command {
     Test,
     /// What CI runs: format, lints, dependency arrows and licences, tests, documentation, sizes.
     Ci,
-    /// Measure the true image on the emulated M1: instructions and register accesses per command.
+    /// Measure the true image: instructions and register accesses per command on the emulated M1, shadow doorbells on QEMU.
     Bench(bench::Options),
     /// Make disk images to run on.
     Disk {

@@ -17,7 +17,6 @@ use crate::run::{Options, VirtOptions};
 use crate::{disk as disks, setup};
 
 pub(crate) use disk::Disk;
-pub(crate) use events::Events;
 pub(crate) use qemu::{End, Input, Run, Scratch, Watch};
 pub(crate) use words::Writable;
 

@@ -7,10 +7,12 @@
 //!
 //! Interrupts stay off: nothing here touches MSI and MSI-X, which are off after reset, and pins are disabled. Drivers poll.
 //!
+//! Links are taken to be up, as they are on QEMU: nothing here powers a slot or trains a link.
+//!
 //! Configuration space is hostile. Nothing here panics on what it says, the walk ends after 256 buses, and what cannot be
 //! used is a [`Problem`] of its function, not an end of the walk.
 //!
-//! Sources: PCI Express Base Specification, chapter 7 (configuration space) ; PCI Local Bus Specification 3.0, chapter 6
+//! Sources: PCI Express Base Specification, chapter 7 (configuration space); PCI Local Bus Specification 3.0, chapter 6
 //! (headers and base address registers); PCI-to-PCI Bridge Architecture Specification 1.2, chapter 3 (bridges).
 //!
 //! ```
@@ -44,7 +46,7 @@ mod spec;
 mod tests;
 mod walk;
 
-pub use function::{Command, Function};
+pub use function::{CommandNotTaken, Function};
 pub use problem::{Problem, Reason};
 pub use space::{Address, Class};
 pub use walk::{DEPTH, Enumeration, PROBLEMS, enumerate};

@@ -21,7 +21,7 @@ pub struct Function<M> {
 
 /// The command register does not keep what was written to it: the step, and both values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct CommandNotTaken {
     /// The function.
     pub address: Address,
     /// What was written.
@@ -30,13 +30,13 @@ pub struct Command {
     pub seen: u32,
 }
 
-impl fmt::Display for Command {
+impl fmt::Display for CommandNotTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "pci {}: command register was given {:#06x} and has {:#06x}", self.address, self.wrote, self.seen)
     }
 }
 
-impl core::error::Error for Command {}
+impl core::error::Error for CommandNotTaken {}
 
 impl<M: Mmio> Function<M> {
     pub(super) fn new(space: Space<M>, registers: Region<CpuAddress>) -> Self {
@@ -66,31 +66,37 @@ impl<M: Mmio> Function<M> {
     }
 
     /// Has the function decode its memory addresses and master the bus; interrupts by pin are off. The write has arrived on
-    /// return. What [`Function::disable`] takes back.
+    /// return. [`Function::disable`] takes both back.
     ///
     /// # Errors
-    /// [`Command`] if the function does not keep the bits; it was told to disable again.
-    pub fn enable(&mut self) -> Result<(), Command> {
+    /// [`CommandNotTaken`] if the function does not keep the bits. Those that it did keep were taken back.
+    pub fn enable(&mut self) -> Result<(), CommandNotTaken> {
         let on = COMMAND::MEMORY::SET + COMMAND::MASTER::SET + COMMAND::INTERRUPT_DISABLE::SET;
-        self.command(on.value).inspect_err(|_| spec::COMMAND.of(&self.space).set(0))
+        self.command(on.value).inspect_err(|_| {
+            let _ = self.disable();
+        })
     }
 
     /// Takes back bus mastering and the decoding of memory addresses: on return the function starts no access to memory any
     /// more, and its registers do not answer. Stop the device first, or it is cut off in its work.
     ///
     /// # Errors
-    /// [`Command`] if the function keeps any of the bits, and so may still write to memory.
-    pub fn disable(&mut self) -> Result<(), Command> {
+    /// [`CommandNotTaken`] if the function keeps any of the bits, and so may still write to memory.
+    pub fn disable(&mut self) -> Result<(), CommandNotTaken> {
         self.command(COMMAND::INTERRUPT_DISABLE::SET.value)
     }
 
-    fn command(&self, wrote: u32) -> Result<(), Command> {
+    fn command(&self, wrote: u32) -> Result<(), CommandNotTaken> {
         let command = spec::COMMAND.of(&self.space);
         command.set(wrote);
         // A read to the same function comes after the write, and so shows that it has arrived.
         let seen = command.get() & 0xffff;
         // The pin's bit may be fixed at 0 where there is no pin (PCI Express Base Specification, 7.5.1.1.3).
         let counts = (COMMAND::IO::SET + COMMAND::MEMORY::SET + COMMAND::MASTER::SET).value;
-        if seen & counts == wrote & counts { Ok(()) } else { Err(Command { address: self.address(), wrote, seen }) }
+        if seen & counts == wrote & counts {
+            Ok(())
+        } else {
+            Err(CommandNotTaken { address: self.address(), wrote, seen })
+        }
     }
 }

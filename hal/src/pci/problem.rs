@@ -7,7 +7,7 @@ use super::Address;
 /// What is wrong with one function. The rest of the bus is not the worse for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The function, or the bridge that nothing behind is reached by.
+    /// The function, or the bridge behind which nothing can be reached.
     pub address: Address,
     /// Why it cannot be used.
     pub reason: Reason,

@@ -37,7 +37,7 @@ pub struct Enumeration<M, const N: usize> {
 /// Finds the functions of class `wanted` below `host`, whose enhanced configuration space is `window`, and gives them
 /// addresses. At most `N` are kept; those beyond are counted and keep what they have.
 ///
-/// Bounded: no bus is walked twice, and for each of its 256 functions there are at most some 50 accesses.
+/// Bounded: no bus is walked twice, and for each of its 256 functions there are at most some 100 accesses.
 pub fn enumerate<M: Mmio + Copy, const N: usize>(window: M, host: &PciHost, wanted: Class) -> Enumeration<M, N> {
     let (first, last) = (*host.buses.start(), *host.buses.end());
     let spaces = Host { window, first };

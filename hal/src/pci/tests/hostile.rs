@@ -8,7 +8,7 @@ use super::*;
 use crate::Mmio;
 
 /// Most accesses for one bus: three looks at each of 256 functions, and what is done with those that are wanted.
-const FOR_ONE_BUS: usize = 256 * 64;
+const FOR_ONE_BUS: usize = 256 * 100;
 
 #[test]
 fn a_register_larger_than_its_window_is_said_and_the_others_get_theirs() {

@@ -44,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, default_value = "64M", value_parser = size)]
     size: u64,
     /// Bytes in a logical block.
-    #[arg(long, default_value = "4096", value_parser = ["512", "4096"])]
+    #[arg(long, default_value = "4096", value_parser = ["512", "1024", "2048", "4096"])]
     block_size: String,
     /// What becomes of the partition table.
     #[arg(long, value_enum, default_value = "good")]
@@ -94,7 +94,7 @@ fn make(options: &Options) -> Result<(), Failure> {
     setup::packages(setup::DISK)?;
     let path = &options.file;
     let cannot = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
-    let block: u64 = if options.block_size == "512" { 512 } else { 4096 };
+    let block: u64 = options.block_size.parse().map_err(|_| Failure::usage("--block-size: not a number"))?;
     if options.size < SMALLEST || !options.size.is_multiple_of(block) {
         return Err(Failure::usage(format!(
             "--size {}: at least {SMALLEST} bytes and a multiple of {block} are needed",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 
 /// The sizes of logical blocks that are known by where the partition table stands.
-const BLOCK_SIZES: [u32; 2] = [512, 4096];
+const BLOCK_SIZES: [u32; 4] = [512, 1024, 2048, 4096];
 /// Where there is no table.
 const DEFAULT: u32 = 4096;
 /// The first bytes of a GPT's header, which is the disk's second block.
@@ -80,4 +80,30 @@ fn told_by_table(disk: &File) -> Option<u32> {
         let mut start = [0; 8];
         disk.read_exact_at(&mut start, u64::from(*size)).is_ok() && &start == SIGNATURE
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_size_is_where_the_tables_header_stands() {
+        let path = std::env::temp_dir().join(format!("anvil-block-size-{}.img", std::process::id()));
+        for size in BLOCK_SIZES {
+            let mut content = vec![0; 64 << 10];
+            content[size as usize..][..8].copy_from_slice(SIGNATURE);
+            std::fs::write(&path, &content).unwrap();
+            assert_eq!(Disk::open(&path, None, false, None).unwrap().block_size, size);
+            assert_eq!(Disk::open(&path, Some(8192), false, None).unwrap().block_size, 8192);
+        }
+        std::fs::write(&path, vec![0; 64 << 10]).unwrap();
+        assert_eq!(Disk::open(&path, None, false, None).unwrap().block_size, DEFAULT);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn commas_in_names_are_doubled_for_qemu() {
+        let disk = Disk { file: "a,b".into(), block_size: 512, writable: false, errors: Some("rules".into()) };
+        assert_eq!(disk.drive(), "if=none,id=disk,format=raw,read-only=on,file=blkdebug:rules:a,,b");
+    }
 }

@@ -16,6 +16,7 @@ pub mod quote;
 mod random;
 pub mod reason;
 pub mod step;
+pub mod storage;
 mod stream;
 pub mod syndrome;
 pub mod tail;

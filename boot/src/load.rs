@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use ans::Ans;
 use hal::{Clock, Platform};
 use heapless::Vec;
 use nvme::{Buffer, Completion, Controller, Operation, Refused, Request, Ticket, Transport};
@@ -10,6 +9,7 @@ use nvme::{Buffer, Completion, Controller, Operation, Refused, Request, Ticket, 
 use crate::length;
 use crate::random::Random;
 use crate::reason::Reason;
+use crate::storage::Storage;
 
 /// What one read of the random-read load moves.
 const RANDOM_READ: u32 = 4096;
@@ -122,9 +122,9 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
 ///
 /// # Errors
 /// The first read that failed, was lost or came back twice; or the coprocessor's crash.
-pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: u64) -> Result<Report, Reason> {
-    let target = Target::of(ans.controller(), namespace)?;
-    let controller = ans.controller();
+pub fn soak<S: Storage>(storage: &mut S, (index, namespace): (usize, u32), count: u64) -> Result<Report, Reason> {
+    let controller = selected(storage, index)?;
+    let target = Target::of(controller, namespace)?;
     let bytes = LARGEST.min(controller.identity().transfer);
     let largest = (bytes as u64 >> target.block_size.trailing_zeros()).max(1);
     let mut free = buffers(controller, controller.depth() as usize, bytes.max(target.block_size as usize))?;
@@ -136,11 +136,11 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
     let result = loop {
         turns += 1;
         if turns % SERVE == 0
-            && let Err(error) = ans.poll()
+            && let Err(reason) = storage.serve()
         {
-            break Err(Reason::new(error));
+            break Err(reason);
         }
-        let controller = ans.controller();
+        let controller = selected(storage, index)?;
         if random.below(16) == 0 {
             depth = 1 + length(random.below(u64::from(controller.depth())));
         }
@@ -177,12 +177,16 @@ pub fn soak<P: Platform<Clock: Clone>>(ans: &mut Ans<P>, namespace: u32, count: 
         // There is room: the buffer came from here.
         let _ = free.push(buffer);
     };
-    let controller = ans.controller();
+    let controller = selected(storage, index)?;
     report.took = controller.clock().now().since(began);
     match result {
         Ok(()) => Ok(report),
         Err(reason) => Err(drained(controller, reason)),
     }
+}
+
+fn selected<S: Storage>(storage: &mut S, index: usize) -> Result<&mut Controller<S::Platform, S::Transport>, Reason> {
+    storage.controller(index).ok_or_else(|| Reason::new(format_args!("there is no controller {index}")))
 }
 
 /// As many buffers of that size, made before the load so that making them is no part of it.

@@ -12,6 +12,7 @@ mod handover;
 mod image;
 #[cfg(feature = "log")]
 mod logger;
+mod pci;
 mod run;
 mod translation;
 

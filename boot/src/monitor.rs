@@ -5,19 +5,19 @@ mod prompt;
 
 use core::fmt::Write;
 
-use ans::Ans;
-use hal::{Clock, Platform};
-use nvme::transport::apple::AppleTransport;
-use nvme::{BlockDevice, Controller};
+use hal::Clock;
+use nvme::{Access, BlockDevice, Controller};
 use sha2::{Digest, Sha256};
 
+use crate::bootargs::Writable;
 use crate::command::{self, COMMANDS, Command, Span};
 use crate::dump::Dump;
 use crate::reason::Reason;
+use crate::storage::Storage;
 use crate::{gpt, load, microseconds, step, stream, tail};
 use device::Device;
 
-/// The namespace that holds the disk; the others hold firmware's own data, and nothing reads them.
+/// The namespace that holds the disk, if there is one of that number. On ANS the others hold firmware's own data.
 const DISK: u32 = 1;
 
 /// Moments by which a run is measured.
@@ -45,25 +45,59 @@ pub enum Next {
     Shutdown,
 }
 
-/// Runs commands on ANS.
-pub struct Monitor<'a, P: Platform<Clock: Clone>> {
-    ans: &'a mut Ans<P>,
+/// Which disk the commands are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Selected {
+    controller: usize,
+    namespace: u32,
+}
+
+/// Runs commands on the machine's storage.
+pub struct Monitor<'a, S: Storage> {
+    storage: &'a mut S,
+    selected: Selected,
     out: &'a mut dyn Write,
     marks: Marks<'a>,
     scratch: &'a mut [u8],
 }
 
-impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
+impl<'a, S: Storage> Monitor<'a, S> {
     /// A monitor that writes to `out`, and tells `mark` of moments by which a run is measured: `first-block` when the first
     /// block of the disk was read, `bench-start` and `bench-end`. `scratch` takes partition entries and data on the way out:
     /// 128 KiB is a good size, two blocks the least.
     pub fn new(
-        ans: &'a mut Ans<P>,
+        storage: &'a mut S,
         out: &'a mut dyn Write,
         mark: &'a mut dyn FnMut(&'static str),
         scratch: &'a mut [u8],
     ) -> Self {
-        Self { ans, out, marks: Marks { mark, told: false }, scratch }
+        let namespace = storage.controller(0).map_or(DISK, |controller| disk(controller));
+        let selected = Selected { controller: 0, namespace };
+        Self { storage, selected, out, marks: Marks { mark, told: false }, scratch }
+    }
+
+    /// Arms writes to these blocks of the disk that commands are for at first, and to no others.
+    ///
+    /// # Errors
+    /// A range that is not on the disk, or a disk that takes no writes.
+    pub fn arm(&mut self, writable: Writable) -> Result<(), Reason> {
+        let id = self.selected.namespace;
+        let controller = self.controller()?;
+        let Some(namespace) = controller.namespace(id) else {
+            return Err(Reason::new(format_args!("there is no namespace {id} to arm writes for")));
+        };
+        let access = match writable {
+            Writable::All => Access::ReadWrite { first: 0, blocks: namespace.blocks },
+            Writable::Blocks { first, last } if last < namespace.blocks => {
+                Access::ReadWrite { first, blocks: last - first + 1 }
+            }
+            Writable::Blocks { .. } => {
+                let blocks = namespace.blocks;
+                return Err(Reason::new(format_args!("{writable}: the disk has {blocks} blocks")));
+            }
+        };
+        controller.set_access(id, access).map_err(Reason::new)?;
+        writeln!(self.out, "writes are armed: namespace {id}, {writable}").map_err(Reason::new)
     }
 
     /// What is done without any command: identity, namespaces, partitions.
@@ -106,12 +140,12 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
         };
         done.map_err(|reason| Reason::during(name(command), reason))?;
         // What the coprocessor said meanwhile.
-        self.ans.poll().map_err(Reason::new)?;
+        self.storage.serve()?;
         Ok(Next::Command)
     }
 
-    fn controller(&mut self) -> &mut Controller<P, AppleTransport<P>> {
-        self.ans.controller()
+    fn controller(&mut self) -> Result<&mut Controller<S::Platform, S::Transport>, Reason> {
+        controller(self.storage, self.selected)
     }
 
     fn help(&mut self) -> Result<(), Reason> {
@@ -122,8 +156,8 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
     }
 
     fn info(&mut self) -> Result<(), Reason> {
-        let identity = *self.controller().identity();
-        let depth = self.controller().depth();
+        let identity = *self.controller()?.identity();
+        let depth = self.controller()?.depth();
         let cache = if identity.volatile_cache { "volatile write cache" } else { "no volatile write cache" };
         writeln!(
             self.out,
@@ -139,12 +173,12 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
     }
 
     fn namespaces(&mut self) -> Result<(), Reason> {
-        let Self { ans, out, .. } = self;
-        for namespace in ans.controller().namespaces() {
+        let Self { storage, selected, out, .. } = self;
+        for namespace in controller(*storage, *selected)?.namespaces() {
             let (blocks, block_size) = (namespace.blocks, namespace.block_size());
             let kibibytes = blocks.saturating_mul(u64::from(block_size)) >> 10;
             let (size, unit) = if kibibytes < 1 << 10 { (kibibytes, "KiB") } else { (kibibytes >> 10, "MiB") };
-            let role = if namespace.id == DISK { ", the disk" } else { "" };
+            let role = if namespace.id == selected.namespace { ", the disk" } else { "" };
             writeln!(
                 out,
                 "namespace {}: {blocks} blocks of {block_size} bytes, {size} {unit}, type {}, read-only{role}",
@@ -152,19 +186,24 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
             )
             .map_err(Reason::new)?;
         }
-        if ans.controller().namespaces().is_empty() { Err(Reason::new("no active namespace")) } else { Ok(()) }
+        if controller(*storage, *selected)?.namespaces().is_empty() {
+            Err(Reason::new("no active namespace"))
+        } else {
+            Ok(())
+        }
     }
 
     fn gpt(&mut self) -> Result<(), Reason> {
-        let Self { ans, out, marks, scratch } = self;
-        let disk = ans.controller().device(DISK).map_err(Reason::new)?;
+        let Self { storage, selected, out, marks, scratch } = self;
+        let disk = controller(*storage, *selected)?.device(selected.namespace).map_err(Reason::new)?;
         let mut disk = Device::new(disk, marks)?;
         gpt::list(&mut disk, scratch, *out).map_err(Reason::new)
     }
 
     /// The span, if all of it is on the disk.
     fn inside(&mut self, span: Span) -> Result<u64, Reason> {
-        let disk = self.controller().device(DISK).map_err(Reason::new)?;
+        let id = self.selected.namespace;
+        let disk = self.controller()?.device(id).map_err(Reason::new)?;
         let blocks = disk.block_count();
         if span.first >= blocks || span.count > blocks - span.first {
             return Err(Reason::new(format_args!(
@@ -177,9 +216,9 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
 
     fn read(&mut self, span: Span) -> Result<(), Reason> {
         let block_size = self.inside(span)?;
-        let Self { ans, out, marks, scratch } = self;
+        let Self { storage, selected, out, marks, scratch } = self;
         let mut dump = Dump::starting_at(span.first * block_size);
-        stream::blocks(ans.controller(), DISK, span, scratch, &mut |bytes| {
+        stream::blocks(controller(*storage, *selected)?, selected.namespace, span, scratch, &mut |bytes| {
             marks.first_block();
             dump.add(bytes, *out).map_err(Reason::new)
         })?;
@@ -188,9 +227,9 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
 
     fn sha256(&mut self, span: Span) -> Result<(), Reason> {
         self.inside(span)?;
-        let Self { ans, out, marks, scratch } = self;
+        let Self { storage, selected, out, marks, scratch } = self;
         let mut hash = Sha256::new();
-        stream::blocks(ans.controller(), DISK, span, scratch, &mut |bytes| {
+        stream::blocks(controller(*storage, *selected)?, selected.namespace, span, scratch, &mut |bytes| {
             marks.first_block();
             hash.update(bytes);
             Ok(())
@@ -202,27 +241,41 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
     }
 
     fn flush(&mut self) -> Result<(), Reason> {
-        let began = self.controller().clock().now();
-        self.controller().flush(DISK).map_err(Reason::new)?;
-        let took = self.controller().clock().now().since(began);
+        let began = self.controller()?.clock().now();
+        {
+            let id = self.selected.namespace;
+            self.controller()?.flush(id).map_err(Reason::new)?;
+        }
+        let took = self.controller()?.clock().now().since(began);
         writeln!(self.out, "flushed in {} us", microseconds(took)).map_err(Reason::new)
     }
 
     fn random_read(&mut self, count: u64, depth: u64) -> Result<(), Reason> {
         if !self.marks.told {
             // One block beforehand, so that its mark does not fall into the measured part.
-            let Self { ans, marks, scratch, .. } = self;
-            stream::blocks(ans.controller(), DISK, Span { first: 0, count: 1 }, scratch, &mut |_| {
-                marks.first_block();
-                Ok(())
-            })?;
+            let Self { storage, selected, marks, scratch, .. } = self;
+            stream::blocks(
+                controller(*storage, *selected)?,
+                selected.namespace,
+                Span { first: 0, count: 1 },
+                scratch,
+                &mut |_| {
+                    marks.first_block();
+                    Ok(())
+                },
+            )?;
         }
-        let report = load::random_reads(self.ans.controller(), DISK, (count, depth), self.marks.mark)?;
+        let report = load::random_reads(
+            controller(self.storage, self.selected)?,
+            self.selected.namespace,
+            (count, depth),
+            self.marks.mark,
+        )?;
         self.report(report)
     }
 
     fn soak(&mut self, count: u64) -> Result<(), Reason> {
-        let report = load::soak(self.ans, DISK, count)?;
+        let report = load::soak(self.storage, (self.selected.controller, self.selected.namespace), count)?;
         self.report(report)
     }
 
@@ -237,6 +290,20 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
         )
         .map_err(Reason::new)
     }
+}
+
+fn controller<S: Storage>(
+    storage: &mut S,
+    selected: Selected,
+) -> Result<&mut Controller<S::Platform, S::Transport>, Reason> {
+    let index = selected.controller;
+    storage.controller(index).ok_or_else(|| Reason::new(format_args!("there is no controller {index}")))
+}
+
+/// The namespace that commands are for at first: number 1, or else the first that there is.
+fn disk<P: hal::Platform, T: nvme::Transport<P>>(controller: &Controller<P, T>) -> u32 {
+    let first = controller.namespaces().first().map_or(DISK, |namespace| namespace.id);
+    if controller.namespace(DISK).is_some() { DISK } else { first }
 }
 
 fn name(command: Command) -> &'static str {

@@ -62,6 +62,17 @@ pub enum Stage {
     Namespaces,
 }
 
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ControllerEnable => "controller-enable",
+            Self::Identify => "identify",
+            Self::IoQueues => "io-queues",
+            Self::Namespaces => "namespaces",
+        })
+    }
+}
+
 /// What happened since the controller was enabled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

@@ -6,10 +6,12 @@ use core::time::Duration;
 use aarch64_cpu::registers::{CurrentEL, Readable};
 use ans::discovery::Description;
 use ans::{Ans, Config, Hardware, Stage};
+use boot::bootargs::{BootArguments, Writable};
 use boot::monitor::{Monitor, Next};
 use boot::quote::Quoted;
 use boot::reason::Reason;
 use boot::step;
+use boot::storage::Storage;
 use hal::Platform;
 use hal::fdt::{CpuAddress, Node, Slot, Tree};
 use hal::physical::{Coherency, PhysicalPool, PhysicalWindow};
@@ -17,10 +19,10 @@ use hal::time::GenericTimer;
 use spin::{Mutex, MutexGuard};
 
 use super::translation::Mapper;
-use super::{board, clock, console, critical, exception, image};
+use super::{board, clock, console, critical, exception, image, pci};
 
 /// The words of the pool's page map, 64 pages each: 8 MiB, as the linker script has it.
-const POOL_WORDS: usize = 32;
+pub(super) const POOL_WORDS: usize = 32;
 static POOL: Mutex<Option<PhysicalPool<POOL_WORDS>>> = Mutex::new(None);
 
 /// Room for the index of a device tree; an M1's has about 500 nodes, an M1 Ultra's more than twice that.
@@ -33,9 +35,11 @@ static SCRATCH: Mutex<[u8; 128 << 10]> = Mutex::new([0; 128 << 10]);
 /// Lines of commands (a string list), and whether someone at the console is asked for more.
 const COMMANDS: &str = "anvil,commands";
 const INTERACTIVE: &str = "anvil,interactive";
+/// The blocks that may be written, as in the boot arguments; all of them if it says nothing.
+const ALLOW_WRITE: &str = "anvil,allow-write";
 
 /// Real registers, real memory, real time.
-struct Machine;
+pub(super) struct Machine;
 
 impl Platform for Machine {
     type Window = PhysicalWindow;
@@ -57,6 +61,9 @@ pub(crate) fn run(blob: &'static [u8], mapper: &mut Mapper, level: u64) -> Resul
     board::find_power(&tree, mapper)?;
 
     step::enter("looking for the storage");
+    if let Ok(host) = tree.compatible(&[pci::HOST]) {
+        return pci::run(&tree, &host, mapper);
+    }
     let hardware = find_storage(&tree, mapper)?;
     step::enter("bringing up the storage");
     let mut ans = bring_up(hardware)?;
@@ -90,12 +97,7 @@ fn take_down(ans: Ans<Machine>) -> Result<(), Reason> {
 fn find_storage(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<Hardware<Machine>, Reason> {
     let failed = |error: &dyn Display| Reason::during("discovery", error);
     let description = Description::find(tree).map_err(|error| failed(&error))?;
-    let range = image::pool();
-    // SAFETY: the linker script keeps this range for the pool alone, `Mapper::with_image` mapped it as memory at its own
-    // address, and this is done once in a run.
-    let pool = unsafe { PhysicalPool::new(range.start, range.len(), Coherency::Coherent) };
-    // For good, as the tree's index.
-    let pool: &'static PhysicalPool<POOL_WORDS> = MutexGuard::leak(POOL.lock()).insert(pool);
+    let pool = pool();
     let mut refused = None;
     let hardware = description.hardware(pool, clock::get(), |region| {
         board::window(mapper, region).unwrap_or_else(|error| {
@@ -109,24 +111,52 @@ fn find_storage(tree: &Tree<'_>, mapper: &mut Mapper) -> Result<Hardware<Machine
     }
 }
 
-/// The commands of the device tree, then those of someone at the console; without either, the main job.
+/// The DMA memory of the whole run.
+pub(super) fn pool() -> &'static PhysicalPool<POOL_WORDS> {
+    let range = image::pool();
+    // SAFETY: the linker script keeps this range for the pool alone, `Mapper::with_image` mapped it as memory at its own
+    // address, and this is done once in a run.
+    let pool = unsafe { PhysicalPool::new(range.start, range.len(), Coherency::Coherent) };
+    // For good, as the tree's index.
+    MutexGuard::leak(POOL.lock()).insert(pool)
+}
+
+/// The commands of the device tree and of the boot arguments, then those of someone at the console; without any, the main job.
 #[inline(never)]
-fn work(tree: &Tree<'_>, ans: &mut Ans<Machine>) -> Result<(), Reason> {
+pub(super) fn work<S: Storage>(tree: &Tree<'_>, storage: &mut S) -> Result<(), Reason> {
+    let chosen = tree.path("/chosen").ok();
+    let has = |name| chosen.as_ref().is_some_and(|chosen: &Node<'_>| chosen.property(name).is_some());
+    let text = chosen.as_ref().and_then(|chosen| chosen.string("bootargs").ok()).unwrap_or_default();
+    let arguments = BootArguments::parse(text).map_err(Reason::new)?;
+    let writable = match chosen.as_ref().filter(|_| has(ALLOW_WRITE)) {
+        // Without a range it means all blocks.
+        Some(chosen) => match chosen.string(ALLOW_WRITE) {
+            Ok("") | Err(_) => Some(Writable::All),
+            Ok(range) => Some(Writable::parse(range).ok_or_else(|| {
+                Reason::new(format_args!("{ALLOW_WRITE}: {} is neither all nor FIRST..LAST", Quoted(range)))
+            })?),
+        },
+        None => arguments.writable,
+    };
+    let interactive = has(INTERACTIVE) || arguments.interactive;
+
     let mut scratch = SCRATCH.lock();
     let mut out = console::Output;
     let mut mark = |name: &'static str| console::line(format_args!("mark: {name}"));
-    let mut monitor = Monitor::new(ans, &mut out, &mut mark, scratch.as_mut_slice());
-    let chosen = tree.path("/chosen").ok();
-    let has = |name| chosen.as_ref().is_some_and(|chosen| chosen.property(name).is_some());
-    if !has(COMMANDS) && !has(INTERACTIVE) {
+    let mut monitor = Monitor::new(storage, &mut out, &mut mark, scratch.as_mut_slice());
+    if let Some(writable) = writable {
+        monitor.arm(writable)?;
+    }
+    let mut lines = chosen.iter().flat_map(|chosen| chosen.strings(COMMANDS)).chain(arguments.commands()).peekable();
+    if lines.peek().is_none() && !interactive {
         return monitor.main_job();
     }
-    for line in chosen.iter().flat_map(|chosen: &Node<'_>| chosen.strings(COMMANDS)) {
+    for line in lines {
         if monitor.line(line)? == Next::Shutdown {
             return Ok(());
         }
     }
-    if has(INTERACTIVE) { monitor.interact(console::received) } else { Ok(()) }
+    if interactive { monitor.interact(console::received) } else { Ok(()) }
 }
 
 /// Says that a stage was passed: for a person at the console, and for whoever measures the run.

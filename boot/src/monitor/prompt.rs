@@ -1,11 +1,12 @@
 //! Command lines from someone at the console.
 
-use hal::{Clock, Platform};
+use hal::Clock;
 use heapless::String;
 
 use super::{Monitor, Next};
 use crate::reason::Reason;
 use crate::step;
+use crate::storage::Storage;
 
 const PROMPT: &str = "anvil> ";
 /// The longest line.
@@ -20,7 +21,7 @@ const END: u8 = 0x04;
 /// Looks for input after which the coprocessor is served: some milliseconds' worth.
 const SERVE: u32 = 4096;
 
-impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
+impl<S: Storage> Monitor<'_, S> {
     /// Reads lines with `received`, which never waits, and runs them until `shutdown`. A line that fails is told of, and
     /// the next one is asked for.
     ///
@@ -35,7 +36,7 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
                 Ok(Next::Shutdown) => return Ok(()),
                 Err(reason) => {
                     writeln!(self.out, "{reason}").map_err(Reason::new)?;
-                    if self.ans.is_crashed() {
+                    if self.storage.is_lost() {
                         return Err(reason);
                     }
                 }
@@ -53,9 +54,9 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
                 // The wait for a person has no limit; what it must not do is let the coprocessor's messages pile up.
                 idle += 1;
                 if idle % SERVE == 0 {
-                    self.ans.poll().map_err(Reason::new)?;
+                    self.storage.serve()?;
                 }
-                self.controller().clock().relax();
+                self.controller()?.clock().relax();
                 continue;
             };
             match byte {

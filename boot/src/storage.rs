@@ -1,0 +1,121 @@
+//! The controllers that the monitor works on.
+
+use core::fmt;
+
+use ans::Ans;
+use hal::Platform;
+use hal::pci::Address;
+use heapless::Vec;
+use nvme::transport::apple::AppleTransport;
+use nvme::transport::pcie::PcieTransport;
+use nvme::{Controller, Transport};
+
+use crate::reason::Reason;
+
+/// The most controllers on PCI Express that are driven at once.
+pub const CONTROLLERS: usize = 4;
+
+/// Where a controller is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind Apple's coprocessor.
+    Coprocessor,
+    /// On PCI Express.
+    Pci {
+        /// The function.
+        address: Address,
+        /// The vendor's number.
+        vendor: u16,
+        /// The vendor's number for the device.
+        device: u16,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Coprocessor => f.write_str("ANS"),
+            Self::Pci { address, vendor, device } => write!(f, "PCI {address} {vendor:04x}:{device:04x}"),
+        }
+    }
+}
+
+/// Controllers that are up, by index from 0 on; there is at least one.
+pub trait Storage {
+    /// Where they run.
+    type Platform: Platform<Clock: Clone>;
+    /// How one speaks to them.
+    type Transport: Transport<Self::Platform>;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Where one of them is.
+    fn place(&self, index: usize) -> Option<Place>;
+
+    /// One of them.
+    fn controller(&mut self, index: usize) -> Option<&mut Controller<Self::Platform, Self::Transport>>;
+
+    /// Serves what is beside the controllers, such as a coprocessor with messages of its own. Never waits.
+    ///
+    /// # Errors
+    /// That it is lost, and the controllers with it.
+    fn serve(&mut self) -> Result<(), Reason>;
+
+    /// Whether that is lost.
+    fn is_lost(&self) -> bool;
+}
+
+impl<P: Platform<Clock: Clone>> Storage for Ans<P> {
+    type Platform = P;
+    type Transport = AppleTransport<P>;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn place(&self, index: usize) -> Option<Place> {
+        (index == 0).then_some(Place::Coprocessor)
+    }
+
+    fn controller(&mut self, index: usize) -> Option<&mut Controller<P, AppleTransport<P>>> {
+        (index == 0).then(|| Ans::controller(self))
+    }
+
+    fn serve(&mut self) -> Result<(), Reason> {
+        self.poll().map_err(Reason::new)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_crashed()
+    }
+}
+
+/// The controllers on PCI Express that came up, in the order of the bus.
+pub struct PciStorage<P: Platform<Clock: Clone>>(pub Vec<(Place, Controller<P, PcieTransport<P>>), CONTROLLERS>);
+
+impl<P: Platform<Clock: Clone>> Storage for PciStorage<P> {
+    type Platform = P;
+    type Transport = PcieTransport<P>;
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn place(&self, index: usize) -> Option<Place> {
+        self.0.get(index).map(|(place, _)| *place)
+    }
+
+    fn controller(&mut self, index: usize) -> Option<&mut Controller<P, PcieTransport<P>>> {
+        self.0.get_mut(index).map(|(_, controller)| controller)
+    }
+
+    /// There is nothing beside them.
+    fn serve(&mut self) -> Result<(), Reason> {
+        Ok(())
+    }
+
+    fn is_lost(&self) -> bool {
+        false
+    }
+}

@@ -52,6 +52,13 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.recreate_queues()
     }
 
+    /// Whether commands that were submitted wait for one doorbell, and completion entries are given back in batches (as at
+    /// first), or each has a register write of its own: to measure what batches are worth. ANS has nothing to batch.
+    pub fn set_batching(&mut self, on: bool) {
+        self.ring();
+        self.transport.set_batching(on);
+    }
+
     /// Gives the controller cleared buffers. One that refuses them is driven by registers; only a controller that no longer
     /// answers is an error.
     pub(super) fn give_doorbell_buffers(&mut self) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use crate::fdt::{BusAddress, CpuAddress, PciHost, PciSpace, PciWindow, Region};
 
 mod fake;
 mod hostile;
+mod rooms;
 
 use fake::{FakeBus, FakeFunction, FakeHost, MEMORY};
 
@@ -162,30 +163,6 @@ fn functions_behind_nested_bridges_are_found() {
 }
 
 #[test]
-fn prefetchable_memory_behind_bridges_is_wide_only_if_all_of_them_are() {
-    let drive = |device| FakeFunction::nvme(device).memory64(2, 0x400_0000, true);
-    let wide = FakeFunction::bridge(1, bus([(0, drive(0x10))]));
-    let narrow = FakeFunction::bridge(2, bus([(0, drive(0x11))])).narrow();
-    let fake = FakeHost::new(bus([(1, wide), (2, narrow)]));
-    let mut found = enumerate::<_, 8>(&fake, &host(), NVME);
-    assert_eq!(problems(&found), Vec::<String>::new());
-    assert_eq!(fake.bus[&8].get(8), 0x1000_1000);
-    assert_eq!([9, 10, 11].map(|word| fake.bus[&8].get(word)), [0x03f1_0001, 0x80, 0x80]);
-    assert_eq!(fake.bus[&16].get(8), 0x17f0_1010, "both registers, the larger at a multiple of its size");
-    each_works(&fake, &mut found);
-}
-
-#[test]
-fn a_bridges_own_registers_get_addresses_outside_its_window() {
-    let port = FakeFunction::bridge(1, bus([(0, FakeFunction::nvme(0x10))])).memory64(0, 0x100, false);
-    let fake = FakeHost::new(bus([(1, port)]));
-    let found = enumerate::<_, 4>(&fake, &host(), NVME);
-    assert_eq!([4, 5].map(|word| fake.bus[&8].get(word)), [4, 0x80]);
-    assert_eq!(fake.answering(0x80_0000_0000), [1]);
-    assert_eq!(found.functions.len(), 1);
-}
-
-#[test]
 fn all_functions_of_a_device_are_found_and_none_of_a_device_that_has_one() {
     let mut functions = bus([(1, FakeFunction::nvme(0x10).several()), (2, FakeFunction::nvme(0x20))]);
     functions.insert(1 << 3 | 3, FakeFunction::nvme(0x13));
@@ -208,32 +185,6 @@ fn the_first_bus_need_not_be_bus_0() {
     let names: Vec<_> = places(&found).into_iter().map(|(place, ..)| place).collect();
     assert_eq!(names, ["40:00.0", "41:00.0"]);
     each_works(&fake, &mut found);
-}
-
-#[test]
-fn without_a_wide_window_all_registers_are_below_4_gib() {
-    let fake = FakeHost::new(bus([(0, FakeFunction::nvme(0x10)), (1, FakeFunction::bare(0x11).memory32(0, 0x2000))]));
-    let found = enumerate::<_, 4>(&fake, &host_with(&[LOW]), NVME);
-    let at: Vec<_> = places(&found).into_iter().map(|(.., at)| at).collect();
-    assert_eq!(at, [0x5000_0000, 0x5000_4000]);
-}
-
-#[test]
-fn registers_with_side_effects_are_not_placed_where_may_be_prefetched() {
-    let wide = PciWindow { prefetchable: true, ..HIGH };
-    let drive = FakeFunction::nvme(0x10).memory64(2, 0x1_0000, true);
-    let fake = FakeHost::new(bus([(0, drive)]));
-    let found = enumerate::<_, 4>(&fake, &host_with(&[wide, LOW]), NVME);
-    assert_eq!(found.functions[0].registers().address, CpuAddress(0x5000_0000));
-    assert_eq!([4, 5, 6, 7].map(|word| fake.bus[&0].get(word)), [0x1000_0004, 0, 0x0000_000c, 0x80]);
-}
-
-#[test]
-fn functions_beyond_the_list_are_counted_and_left_alone() {
-    let fake = FakeHost::new(bus((0..5).map(|device| (device, FakeFunction::nvme(0x10 + u16::from(device))))));
-    let found = enumerate::<_, 3>(&fake, &host(), NVME);
-    assert_eq!((found.functions.len(), found.left_out), (3, 2));
-    assert_eq!(*fake.written.borrow(), BTreeSet::from([0, 1 << 3, 2 << 3]));
 }
 
 #[test]

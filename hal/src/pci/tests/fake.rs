@@ -144,7 +144,8 @@ impl FakeFunction {
             let mask = if wide { 0 } else { u64::MAX << 32 };
             let mask = mask | high(&|word| self.writable[word]) | u64::from(self.writable[index]);
             let base = high(&|word| self.get(word)) | u64::from(self.get(index) & !0xf);
-            if self.writable[index] != 0 && address & mask == base {
+            let exists = self.writable[index] != 0 || wide && self.writable[index + 1] != 0;
+            if exists && address & mask == base {
                 return self.command() & MEMORY != 0;
             }
             index += 1 + usize::from(wide);

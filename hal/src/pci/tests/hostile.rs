@@ -55,11 +55,13 @@ fn registers_that_make_no_sense_are_said_and_the_next_function_is_found() {
     let huge = FakeFunction::bare(7).word(4, 0b100, 0).word(5, 0, 1 << 31);
     let fixed = FakeFunction::bare(8).word(4, 0xffff_0000, 0);
     let bridge = FakeFunction::nvme(9).word(3, 5 << 16, 0);
-    let functions = [FakeFunction::bare(0), io, holes, reserved, wide_last, wide_nothing, half, huge, fixed, bridge];
+    let flags = FakeFunction::bare(10).word(4, 0b1000, 0);
+    let functions =
+        [FakeFunction::bare(0), io, holes, reserved, wide_last, wide_nothing, half, huge, fixed, bridge, flags];
     let all = functions.into_iter().chain([FakeFunction::nvme(0x10)]);
     let fake = FakeHost::new(bus((0..).zip(all)));
     let found = enumerate::<_, 4>(&fake, &host(), NVME);
-    assert_eq!(places(&found), [("00:0a.0".into(), 0x10, 0xc0_0000_0000)]);
+    assert_eq!(places(&found), [("00:0b.0".into(), 0x10, 0xc0_0000_0000)]);
     let expected = [
         "pci 00:00.0: base address register 0 is missing",
         "pci 00:01.0: base address register 0 is in I/O space",
@@ -71,6 +73,7 @@ fn registers_that_make_no_sense_are_said_and_the_next_function_is_found() {
         "pci 00:07.0: no window has room for the 0x8000000000000000 bytes of base address register 0",
         "pci 00:08.0: base address register 0 was given 0x10000000 and has 0xffff0000",
         "pci 00:09.0: header type 5 where 0 was awaited",
+        "pci 00:0a.0: base address register 0 makes no sense: mask 0xffffffff00000008",
     ];
     assert_eq!(problems(&found), expected);
 }

@@ -1,10 +1,11 @@
-//! Models of the device side of a T8103 machine, strict and independent.
+//! Models of the device side of a T8103 machine, and of a standard NVMe controller, strict and independent.
 //!
 //! This crate is the second reading of the reference: it shares no constant with the drivers ([`facts`] holds its own), so
 //! that a wrong offset in one of the two shows. Every rule of the reference that a driver can break is checked, and a broken one is recorded as
 //! a violation with what, where and when.
 //!
-//! [`Machine`] is the machine without its CPU and memory; [`host`] puts the traits of `hal` on it for tests on the host.
+//! [`Machine`] is the machine without its CPU and memory, [`pcie::Controller`] the standard controller; [`host`] puts the traits
+//! of `hal` on them for tests on the host.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ pub mod host;
 pub mod machine;
 pub mod memory;
 pub mod nvme;
+pub mod pcie;
 pub mod record;
 
 mod aic;

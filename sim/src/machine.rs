@@ -200,6 +200,11 @@ impl Machine {
         &mut self.record
     }
 
+    /// Broken rules and notes so far.
+    pub(crate) fn kept(&self) -> &Record {
+        &self.record
+    }
+
     /// What happened so far.
     pub fn report(&self) -> Report {
         let mut mmio: BTreeMap<String, Counter> = BTreeMap::new();

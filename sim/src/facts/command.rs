@@ -58,6 +58,8 @@ pub const SET_FEATURES: u8 = 0x09;
 pub const GET_FEATURES: u8 = 0x0a;
 /// Admin: asynchronous event request. ANS lacks it.
 pub const ASYNC_EVENT: u8 = 0x0c;
+/// Admin: doorbell buffer config.
+pub const DOORBELL_BUFFER: u8 = 0x7c;
 
 /// NVM: flush.
 pub const FLUSH: u8 = 0x00;
@@ -65,10 +67,14 @@ pub const FLUSH: u8 = 0x00;
 pub const WRITE: u8 = 0x01;
 /// NVM: read.
 pub const READ: u8 = 0x02;
+/// NVM: compare.
+pub const COMPARE: u8 = 0x05;
 /// NVM: write zeroes.
 pub const WRITE_ZEROES: u8 = 0x08;
 /// NVM: dataset management.
 pub const DATASET_MANAGEMENT: u8 = 0x09;
+/// NVM: verify.
+pub const VERIFY: u8 = 0x0c;
 
 /// Opcode bit: data goes to the device.
 pub const OPCODE_TO_DEVICE: u8 = 1 << 0;
@@ -79,6 +85,52 @@ pub const OPCODE_FROM_DEVICE: u8 = 1 << 1;
 pub const FEATURE_WRITE_CACHE: u8 = 0x06;
 /// Feature: number of queues.
 pub const FEATURE_QUEUES: u8 = 0x07;
+/// Feature: arbitration.
+pub const FEATURE_ARBITRATION: u8 = 0x01;
+/// Feature: power management.
+pub const FEATURE_POWER: u8 = 0x02;
+/// Feature: temperature threshold.
+pub const FEATURE_TEMPERATURE: u8 = 0x04;
+/// Feature: error recovery.
+pub const FEATURE_RECOVERY: u8 = 0x05;
+/// Feature: interrupt coalescing.
+pub const FEATURE_COALESCING: u8 = 0x08;
+/// Feature: interrupt vector configuration.
+pub const FEATURE_VECTOR: u8 = 0x09;
+/// Feature: write atomicity.
+pub const FEATURE_ATOMICITY: u8 = 0x0a;
+/// Feature: asynchronous event configuration.
+pub const FEATURE_EVENTS: u8 = 0x0b;
+/// Set and Get Features, dword 10: feature.
+pub const FEATURE_ID: Bits = Bits::at(7, 0);
+/// Set Features, dword 10: make it persistent.
+pub const FEATURE_SAVE: Bits = Bits::one(31);
+/// Get Features, dword 10: which value.
+pub const FEATURE_SELECT: Bits = Bits::at(10, 8);
+/// Get Features, select: the current value.
+pub const SELECT_CURRENT: u32 = 0;
+/// Get Features, select: the default value.
+pub const SELECT_DEFAULT: u32 = 1;
+/// Get Features, select: the saved value.
+pub const SELECT_SAVED: u32 = 2;
+/// Get Features, select: what can be done with it.
+pub const SELECT_CAPABILITIES: u32 = 3;
+/// Get Features, capabilities: it can be saved.
+pub const CAPABILITY_SAVEABLE: Bits = Bits::one(0);
+/// Get Features, capabilities: it can be changed.
+pub const CAPABILITY_CHANGEABLE: Bits = Bits::one(2);
+/// Number of queues: submission queues, less one.
+pub const QUEUES_SUBMISSION: Bits = Bits::at(15, 0);
+/// Number of queues: completion queues, less one.
+pub const QUEUES_COMPLETION: Bits = Bits::at(31, 16);
+/// Volatile write cache: enabled.
+pub const WRITE_CACHE_ENABLE: Bits = Bits::one(0);
+/// Temperature threshold, kelvin.
+pub const TEMPERATURE_THRESHOLD: Bits = Bits::at(15, 0);
+/// Asynchronous event configuration: temperature.
+pub const EVENTS_TEMPERATURE: Bits = Bits::one(1);
+/// Asynchronous event configuration: namespace attributes.
+pub const EVENTS_NAMESPACES: Bits = Bits::one(8);
 
 /// Log page: errors.
 pub const LOG_ERRORS: u8 = 1;
@@ -86,6 +138,102 @@ pub const LOG_ERRORS: u8 = 1;
 pub const LOG_HEALTH: u8 = 2;
 /// Log page: firmware slots.
 pub const LOG_FIRMWARE: u8 = 3;
+/// Log page: changed namespaces.
+pub const LOG_CHANGED_NAMESPACES: u8 = 4;
+/// Log page: effects of commands.
+pub const LOG_EFFECTS: u8 = 5;
+/// Get Log Page, dword 10: the log.
+pub const LOG_ID: Bits = Bits::at(7, 0);
+/// Get Log Page, dword 10: the event that tells of the log stays masked.
+pub const LOG_RETAIN: Bits = Bits::one(15);
+/// Get Log Page, dword 10: low half of the count of dwords, less one; dword 11 has the high half in 15:0.
+pub const LOG_NUMDL: Bits = Bits::at(31, 16);
+/// Get Log Page, dword 11: high half of that count.
+pub const LOG_NUMDU: Bits = Bits::at(15, 0);
+/// Error log: bytes of an entry. Layout of entries: NVMe base specification, not in the reference.
+pub const ERROR_ENTRY: usize = 64;
+/// Error log entry: its number, 8 bytes.
+pub const ERROR_COUNT: usize = 0;
+/// Error log entry: submission queue, 2 bytes.
+pub const ERROR_SQID: usize = 8;
+/// Error log entry: command identifier, 2 bytes.
+pub const ERROR_CID: usize = 10;
+/// Error log entry: status half-word, 2 bytes.
+pub const ERROR_STATUS: usize = 12;
+/// Error log entry: first block, 8 bytes.
+pub const ERROR_LBA: usize = 16;
+/// Error log entry: namespace, 4 bytes.
+pub const ERROR_NSID: usize = 24;
+
+/// SMART: critical warning.
+pub const HEALTH_WARNING: usize = 0;
+/// SMART critical warning: temperature.
+pub const WARNING_TEMPERATURE: Bits = Bits::one(1);
+/// SMART: temperature in kelvin, 2 bytes.
+pub const HEALTH_TEMPERATURE: usize = 1;
+/// SMART: spare, percent.
+pub const HEALTH_SPARE: usize = 3;
+/// SMART: spare threshold, percent.
+pub const HEALTH_SPARE_THRESHOLD: usize = 4;
+/// SMART: data units read, 16 bytes like each counter.
+pub const HEALTH_UNITS_READ: usize = 32;
+/// SMART: data units written.
+pub const HEALTH_UNITS_WRITTEN: usize = 48;
+/// SMART: read commands.
+pub const HEALTH_READS: usize = 64;
+/// SMART: write commands.
+pub const HEALTH_WRITES: usize = 80;
+/// SMART: power cycles.
+pub const HEALTH_CYCLES: usize = 112;
+/// SMART: unsafe shutdowns.
+pub const HEALTH_UNSAFE: usize = 144;
+/// SMART: media errors.
+pub const HEALTH_MEDIA_ERRORS: usize = 160;
+/// SMART: entries that the error log ever had.
+pub const HEALTH_ERRORS: usize = 176;
+
+/// Event: type.
+pub const EVENT_TYPE: Bits = Bits::at(2, 0);
+/// Event: what of that type.
+pub const EVENT_INFO: Bits = Bits::at(15, 8);
+/// Event: the log page that tells more.
+pub const EVENT_LOG: Bits = Bits::at(23, 16);
+/// Event type: error. Values of types and of what they tell: NVMe base specification, not in the reference.
+pub const EVENT_ERROR: u32 = 0;
+/// Event type: health.
+pub const EVENT_HEALTH: u32 = 1;
+/// Event type: notice.
+pub const EVENT_NOTICE: u32 = 2;
+/// Error event: write to a doorbell of no queue.
+pub const ERROR_DOORBELL_REGISTER: u32 = 0;
+/// Error event: invalid doorbell write value.
+pub const ERROR_DOORBELL_VALUE: u32 = 1;
+/// Health event: temperature at or above the threshold.
+pub const HEALTH_THRESHOLD: u32 = 1;
+/// Notice: namespace attributes changed.
+pub const NOTICE_NAMESPACES: u32 = 0;
+
+/// Effects log: the command is supported.
+pub const EFFECT_SUPPORTED: Bits = Bits::one(0);
+/// Effects log: it changes the content of blocks.
+pub const EFFECT_CONTENT: Bits = Bits::one(1);
+/// Effects log: entries of IO commands come behind those of the 256 admin commands.
+pub const EFFECTS_IO: usize = 1024;
+
+/// Abort, dword 10: submission queue.
+pub const ABORT_SQID: Bits = Bits::at(15, 0);
+/// Abort, dword 10: command identifier.
+pub const ABORT_CID: Bits = Bits::at(31, 16);
+/// Dataset management, dword 10: ranges, less one.
+pub const DSM_RANGES: Bits = Bits::at(7, 0);
+/// Dataset management, dword 11: deallocate.
+pub const DSM_DEALLOCATE: Bits = Bits::one(2);
+/// Dataset management: bytes of a range.
+pub const DSM_RANGE: usize = 16;
+/// Dataset management, range: blocks, 4 bytes.
+pub const DSM_LENGTH: usize = 4;
+/// Dataset management, range: first block, 8 bytes.
+pub const DSM_FIRST: usize = 8;
 
 /// The one IO queue pair of ANS.
 pub const IO_QUEUE: u16 = 1;

@@ -26,6 +26,8 @@ pub const ACQ: u64 = 0x30;
 pub const CMBLOC: u64 = 0x38;
 /// Controller memory buffer: size.
 pub const CMBSZ: u64 = 0x3c;
+/// Doorbells: tail of submission queue y at 2y, head of completion queue y at 2y + 1 times the stride of 4 << CAP.DSTRD.
+pub const DOORBELLS: u64 = 0x1000;
 /// Doorbell: tail of the admin submission ring.
 pub const ADMIN_SQ_TAIL: u64 = 0x1000;
 /// Doorbell: head of the admin completion ring.

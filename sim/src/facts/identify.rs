@@ -1,9 +1,15 @@
 //! The data of Identify (NVMe base specification), as offsets in bytes from the start of each structure.
 
+use super::Bits;
+
 /// CNS of a namespace.
 pub const CNS_NAMESPACE: u32 = 0x00;
 /// CNS of the controller.
 pub const CNS_CONTROLLER: u32 = 0x01;
+/// CNS of the identifiers of active namespaces.
+pub const CNS_ACTIVE: u32 = 0x02;
+/// CNS of the identification descriptors of a namespace.
+pub const CNS_DESCRIPTORS: u32 = 0x03;
 /// Bytes of a structure.
 pub const BYTES: usize = 4096;
 
@@ -37,6 +43,18 @@ pub const RTD3E: usize = 88;
 pub const OAES: usize = 92;
 /// Controller: what follows the events.
 pub const CTRATT: usize = 96;
+/// Controller: optional admin commands, 2 bytes.
+pub const OACS: usize = 256;
+/// Controller: aborts at once, less one.
+pub const ACL: usize = 258;
+/// Controller: asynchronous event requests at once, less one.
+pub const AERL: usize = 259;
+/// Controller: log pages.
+pub const LPA: usize = 261;
+/// Controller: entries of the error log, less one.
+pub const ELPE: usize = 262;
+/// Controller: power states, less one.
+pub const NPSS: usize = 263;
 /// Controller: sizes of submission entries, least 3:0, largest 7:4.
 pub const SQES: usize = 512;
 /// Controller: sizes of completion entries, the same way.
@@ -78,6 +96,14 @@ pub const DPS: usize = 29;
 pub const NMIC: usize = 30;
 /// Namespace: reservations. Not in the reference's table; it follows NMIC in the specification.
 pub const RESCAP: usize = 31;
+/// Namespace: what deallocated blocks read as, 2:0, and whether Write Zeroes may deallocate, 3.
+pub const DLFEAT: usize = 33;
+/// Namespace: attributes, of which bit 0 is write protected. Not in the reference's table.
+pub const NSATTR: usize = 99;
+/// Namespace: NGUID, 16 bytes.
+pub const NGUID: usize = 104;
+/// Namespace: EUI64, 8 bytes.
+pub const EUI64: usize = 120;
 /// Namespace: formats, 4 bytes each.
 pub const LBAF: usize = 128;
 /// Namespace: where the vendor's own begins; Apple's type of the namespace, 4 bytes (QEMU models, macOS' log strings).
@@ -89,3 +115,38 @@ pub const LBAF_MS: usize = 0;
 pub const LBAF_LBADS: usize = 2;
 /// Format: relative performance.
 pub const LBAF_RP: usize = 3;
+
+/// OACS: doorbell buffer config.
+pub const OACS_DOORBELL_BUFFER: u32 = 1 << 8;
+/// ONCS: compare.
+pub const ONCS_COMPARE: u32 = 1 << 0;
+/// ONCS: dataset management.
+pub const ONCS_DATASET: u32 = 1 << 2;
+/// ONCS: write zeroes.
+pub const ONCS_WRITE_ZEROES: u32 = 1 << 3;
+/// ONCS: save and select of features.
+pub const ONCS_SELECT: u32 = 1 << 4;
+/// ONCS: verify.
+pub const ONCS_VERIFY: u32 = 1 << 7;
+/// LPA: log of the effects of commands.
+pub const LPA_EFFECTS: u8 = 1 << 1;
+/// LPA: offsets into logs.
+pub const LPA_OFFSETS: u8 = 1 << 2;
+/// OAES: notices of changed namespaces.
+pub const OAES_NAMESPACES: u32 = 1 << 8;
+/// DLFEAT: deallocated blocks read as zero.
+pub const DLFEAT_ZEROES: u8 = 1;
+/// DLFEAT: write zeroes deallocates where it is asked to.
+pub const DLFEAT_WRITE_ZEROES: u8 = 1 << 3;
+/// NSATTR: write protected.
+pub const NSATTR_PROTECTED: u8 = 1;
+/// VWC: behaviour of a flush of all namespaces, from this bit on.
+pub const VWC_BROADCAST: Bits = Bits::at(2, 1);
+/// VWC: a flush of all namespaces is refused.
+pub const BROADCAST_REFUSED: u32 = 2;
+/// Descriptor: EUI64.
+pub const DESCRIPTOR_EUI64: u8 = 1;
+/// Descriptor: command set.
+pub const DESCRIPTOR_COMMAND_SET: u8 = 4;
+/// Command set: zoned.
+pub const COMMAND_SET_ZONED: u8 = 2;

@@ -21,7 +21,7 @@ const POOL_WORDS: usize = POOL_SIZE / 4096 / 64;
 type Seen = (&'static str, String, String);
 
 #[derive(Debug)]
-pub(super) struct Ram {
+pub(crate) struct Ram {
     bytes: Vec<u8>,
     pages: PageMap<POOL_WORDS>,
     /// Pool memory that is handed out.
@@ -31,11 +31,13 @@ pub(super) struct Ram {
     unpublished: Intervals,
     /// Written by a device since the driver last observed.
     unobserved: Intervals,
+    /// Shadow doorbells that the driver stored since its last full barrier.
+    unordered: Intervals,
     seen: Vec<Seen>,
 }
 
 impl Ram {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut free = Intervals::default();
         free.insert(POOL_BASE, POOL_BASE + POOL_SIZE as u64);
         Self {
@@ -45,15 +47,16 @@ impl Ram {
             free,
             unpublished: Intervals::default(),
             unobserved: Intervals::default(),
+            unordered: Intervals::default(),
             seen: Vec::new(),
         }
     }
 
-    pub(super) fn seen(&mut self) -> Vec<Seen> {
+    pub(crate) fn seen(&mut self) -> Vec<Seen> {
         std::mem::take(&mut self.seen)
     }
 
-    pub(super) fn pages(&self) -> (usize, usize) {
+    pub(crate) fn pages(&self) -> (usize, usize) {
         (self.pages.used(), self.pages.quarantined())
     }
 
@@ -63,19 +66,19 @@ impl Ram {
         Some(start..end)
     }
 
-    pub(super) fn peek(&self, address: u64, length: usize) -> Vec<u8> {
+    pub(crate) fn peek(&self, address: u64, length: usize) -> Vec<u8> {
         let range = self.range(address, length);
         range.and_then(|range| self.bytes.get(range)).map_or_else(|| vec![0; length], <[u8]>::to_vec)
     }
 
-    pub(super) fn poke(&mut self, address: u64, bytes: &[u8]) {
+    pub(crate) fn poke(&mut self, address: u64, bytes: &[u8]) {
         let range = self.range(address, bytes.len());
         if let Some(target) = range.and_then(|range| self.bytes.get_mut(range)) {
             target.copy_from_slice(bytes);
         }
     }
 
-    pub(super) fn reserve(&mut self, size: usize, alignment: usize) -> Result<u64, DmaError> {
+    pub(crate) fn reserve(&mut self, size: usize, alignment: usize) -> Result<u64, DmaError> {
         let offset = self.pages.take(POOL_BASE, size, alignment)?;
         let address = POOL_BASE + offset as u64;
         let end = address + size.next_multiple_of(4096) as u64;
@@ -88,7 +91,7 @@ impl Ram {
         Ok(address)
     }
 
-    pub(super) fn release(&mut self, address: u64, size: usize) {
+    pub(crate) fn release(&mut self, address: u64, size: usize) {
         let end = address + size.next_multiple_of(4096) as u64;
         if self.free.first_in(address, end).is_some() || !(POOL_BASE..POOL_BASE + POOL_SIZE as u64).contains(&address) {
             self.seen.push(("memory-freed-twice", format!("{address:#x}"), format!("{size} bytes are not all in use")));
@@ -99,28 +102,55 @@ impl Ram {
         self.free.insert(address, end);
         self.unpublished.remove(address, end);
         self.unobserved.remove(address, end);
+        self.unordered.remove(address, end);
     }
 
-    pub(super) fn quarantine(&mut self, address: u64, size: usize) {
+    pub(crate) fn quarantine(&mut self, address: u64, size: usize) {
         if address >= POOL_BASE {
             self.pages.quarantine(offset(address), size);
         }
     }
 
-    pub(super) fn reclaim(&mut self) {
+    pub(crate) fn reclaim(&mut self) {
         self.pages.reclaim();
         // Device access to what was quarantined stays allowed: nothing tells which pages these were.
     }
 
-    pub(super) fn publish(&mut self) {
+    pub(crate) fn publish(&mut self) {
         self.unpublished.clear();
     }
 
-    pub(super) fn observe(&mut self) {
+    pub(crate) fn observe(&mut self) {
         self.unobserved.clear();
     }
 
-    pub(super) fn driver_reads(&mut self, address: u64, bytes: &mut [u8]) {
+    /// A full barrier is each of the two, and more.
+    pub(crate) fn order(&mut self) {
+        self.publish();
+        self.observe();
+        self.unordered.clear();
+    }
+
+    /// A shadow doorbell was stored: a device may look at it from now on, before any barrier.
+    pub(crate) fn shadow_written(&mut self, start: u64, end: u64) {
+        self.unpublished.remove(start, end);
+        self.unordered.insert(start, end);
+    }
+
+    /// Whether the word at `address` is a shadow doorbell stored since the last full barrier.
+    pub(crate) fn is_unordered(&self, address: u64) -> bool {
+        self.unordered.first_in(address, address + 4).is_some()
+    }
+
+    /// A shadow doorbell speaks of what is in `start..end`, which a device may look at from now on.
+    pub(crate) fn check_published(&mut self, start: u64, end: u64) {
+        if let Some(first) = self.unpublished.first_in(start, end) {
+            let detail = "a shadow doorbell is stored before the entries that it speaks of are published";
+            self.seen.push(("shadow-before-entries", format!("{first:#x}"), detail.into()));
+        }
+    }
+
+    pub(crate) fn driver_reads(&mut self, address: u64, bytes: &mut [u8]) {
         let end = address + bytes.len() as u64;
         if let Some(first) = self.unobserved.first_in(address, end) {
             let detail = "the driver read what a device wrote without observing it first";
@@ -129,7 +159,7 @@ impl Ram {
         bytes.copy_from_slice(&self.peek(address, bytes.len()));
     }
 
-    pub(super) fn driver_writes(&mut self, address: u64, bytes: &[u8]) {
+    pub(crate) fn driver_writes(&mut self, address: u64, bytes: &[u8]) {
         let end = address + bytes.len() as u64;
         if self.range(address, bytes.len()).is_none() || self.free.first_in(address, end).is_some() {
             let detail = format!("the driver wrote {} bytes to memory that it does not own", bytes.len());

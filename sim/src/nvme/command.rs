@@ -88,7 +88,7 @@ impl NvmeBlock {
                 let detail = format!("PRP2 is {:#x} although the data ends in PRP1's page", entry.prp[1]);
                 ctx.violation("prp2-reserved", place, detail);
             }
-            let segments = prp::walk(ctx.memory, entry.prp, bytes).map_err(|problem| {
+            let segments = prp::walk(ctx.memory, entry.prp, bytes, prp::PAGE).map_err(|problem| {
                 ctx.violation(problem.rule, place, problem.detail);
                 problem.status
             })?;

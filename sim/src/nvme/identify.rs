@@ -5,7 +5,7 @@ use super::{NvmeCounters, bits};
 use crate::facts::identify::{self as facts, BYTES};
 
 /// Puts `text` at `offset`, padded with spaces to `width`.
-pub(super) fn text(page: &mut [u8], offset: usize, width: usize, text: &str) {
+pub(crate) fn text(page: &mut [u8], offset: usize, width: usize, text: &str) {
     let padded = text.bytes().chain(std::iter::repeat(b' ')).take(width).collect::<Vec<_>>();
     bits::put(page, offset, &padded);
 }

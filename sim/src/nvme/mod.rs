@@ -7,19 +7,19 @@
 pub mod store;
 
 mod admin;
-mod bits;
-mod cache;
+pub(crate) mod bits;
+pub(crate) mod cache;
 mod command;
 mod controller;
 mod doorbell;
-mod entry;
-mod identify;
+pub(crate) mod entry;
+pub(crate) mod identify;
 mod io;
-mod prp;
+pub(crate) mod prp;
 mod queue;
 mod registers;
 mod settings;
-mod status;
+pub(crate) mod status;
 #[cfg(test)]
 mod tests;
 

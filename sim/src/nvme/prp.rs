@@ -45,8 +45,14 @@ fn push(segments: &mut Vec<Segment>, address: u64, length: u64) {
     }
 }
 
-/// The memory which the pointers name for a transfer of `bytes`. Bounded: every list page but the last gives 511 pages.
-pub(crate) fn walk(memory: &mut dyn PhysicalMemory, prp: [u64; 2], bytes: u64) -> Result<Vec<Segment>, PrpProblem> {
+/// The memory which the pointers name for a transfer of `bytes`, in pages of `page` bytes. Bounded: every list page but the
+/// last gives all its entries but one.
+pub(crate) fn walk(
+    memory: &mut dyn PhysicalMemory,
+    prp: [u64; 2],
+    bytes: u64,
+    page: u64,
+) -> Result<Vec<Segment>, PrpProblem> {
     let mut segments = Vec::new();
     if bytes == 0 {
         return Ok(segments);
@@ -58,7 +64,7 @@ pub(crate) fn walk(memory: &mut dyn PhysicalMemory, prp: [u64; 2], bytes: u64) -
     if !first.is_multiple_of(4) {
         return Err(offset("PRP1", first));
     }
-    let head = bytes.min(PAGE - first % PAGE);
+    let head = bytes.min(page - first % page);
     push(&mut segments, first, head);
     let mut remaining = bytes - head;
     if remaining == 0 {
@@ -68,8 +74,8 @@ pub(crate) fn walk(memory: &mut dyn PhysicalMemory, prp: [u64; 2], bytes: u64) -
     if second == 0 {
         return Err(missing("PRP2", remaining));
     }
-    if remaining <= PAGE {
-        if !second.is_multiple_of(PAGE) {
+    if remaining <= page {
+        if !second.is_multiple_of(page) {
             return Err(offset("PRP2", second));
         }
         push(&mut segments, second, remaining);
@@ -90,15 +96,15 @@ pub(crate) fn walk(memory: &mut dyn PhysicalMemory, prp: [u64; 2], bytes: u64) -
         if entry == 0 {
             return Err(missing("a PRP list entry", remaining));
         }
-        if !entry.is_multiple_of(PAGE) {
+        if !entry.is_multiple_of(page) {
             return Err(offset("PRP list entry", entry));
         }
         // The last slot of a list page leads to the next one, unless just one page of data is left for it.
-        if pointer % PAGE == PAGE - 8 && remaining > PAGE {
+        if pointer % page == page - 8 && remaining > page {
             pointer = entry;
             continue;
         }
-        let length = remaining.min(PAGE);
+        let length = remaining.min(page);
         push(&mut segments, entry, length);
         remaining -= length;
         pointer += 8;

@@ -10,6 +10,12 @@ pub(crate) struct Status(u16);
 
 impl Status {
     pub(crate) const SUCCESS: Self = Self::of(facts::SUCCESS);
+    pub(crate) const CID_CONFLICT: Self = Self::error(facts::CID_CONFLICT);
+    pub(crate) const ABORTED: Self = Self::of(facts::ABORTED);
+    pub(crate) const SEQUENCE_ERROR: Self = Self::error(facts::SEQUENCE_ERROR);
+    pub(crate) const ABORT_LIMIT: Self = Self::error(facts::ABORT_LIMIT);
+    pub(crate) const EVENT_LIMIT: Self = Self::error(facts::EVENT_LIMIT);
+    pub(crate) const COMPARE_FAILURE: Self = Self::error(facts::COMPARE_FAILURE);
     pub(crate) const INVALID_OPCODE: Self = Self::error(facts::INVALID_OPCODE);
     pub(crate) const INVALID_FIELD: Self = Self::error(facts::INVALID_FIELD);
     pub(crate) const DATA_TRANSFER_ERROR: Self = Self::error(facts::DATA_TRANSFER_ERROR);
@@ -36,6 +42,21 @@ impl Status {
     /// An error, which repeats itself if the same command is sent again.
     const fn error(kind: TypeAndCode) -> Self {
         Self(Self::of(kind).0 | (facts::DNR.mask() & 0xffff) as u16)
+    }
+
+    /// The half-word as given; its phase bit is dropped.
+    pub(crate) const fn from_bits(half_word: u16) -> Self {
+        Self(half_word & !1)
+    }
+
+    /// The same, but a second try may succeed.
+    pub(crate) const fn retryable(self) -> Self {
+        Self(self.0 & !((facts::DNR.mask() & 0xffff) as u16))
+    }
+
+    /// The status code type.
+    pub(crate) const fn kind(self) -> u64 {
+        facts::SCT.of(self.0 as u64)
     }
 
     /// Bits 15:1 of the half-word; bit 0 is 0.

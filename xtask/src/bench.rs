@@ -2,6 +2,7 @@
 
 mod plot;
 mod t8103;
+mod table;
 mod virt;
 
 use std::fs;
@@ -37,7 +38,7 @@ pub(crate) fn bench(options: &Options) -> Outcome {
         rows.extend(t8103::rows(&image)?);
     }
     let table = if wanted(Machine::Virt) { Some(virt::measure(&image)?) } else { None };
-    rows.extend(table.iter().flat_map(virt::Table::rows));
+    rows.extend(table.iter().flat_map(table::Table::rows));
     for row in &rows {
         let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let value = row.get("value").and_then(Value::as_f64).unwrap_or_default();

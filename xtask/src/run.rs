@@ -102,10 +102,11 @@ pub(crate) struct VirtOptions {
     /// Bytes in a logical block [default: what the partition table says, or 4096].
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(512..=65536))]
     pub(crate) block_size: Option<u32>,
-    /// More properties for QEMU's `-device nvme`, such as mdts=1,max_ioqpairs=64.
+    /// More properties for QEMU's `-device nvme`, such as mdts=1,max_ioqpairs=64; `none` for no controller.
     #[arg(long, value_name = "PROPERTIES")]
     pub(crate) nvme: Vec<String>,
-    /// Put the disk on an `nvme-ns` device with these properties, such as nsid=3, instead of on the controller itself.
+    /// Put the disk on an `nvme-ns` device with these properties, such as nsid=3, instead of on the controller
+    /// itself; `none` for a controller without namespaces.
     #[arg(long, value_name = "PROPERTIES")]
     pub(crate) namespace: Option<String>,
     /// Put the controller behind a PCI Express root port.

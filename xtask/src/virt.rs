@@ -38,6 +38,9 @@ pub(crate) enum Level {
     TwoInHost,
 }
 
+/// In place of a device's properties: no such device.
+const NONE: &str = "none";
+
 /// Seconds after which a run is ended, unless told otherwise.
 const LIMIT: u64 = 60;
 
@@ -159,6 +162,20 @@ fn arguments(setup: &Setup<'_>, stub: &Path) -> Vec<String> {
         add("-append", setup.line.into());
     }
     add("-drive", setup.disk.drive());
+    all.push("-no-reboot".into());
+    all.extend(devices(setup));
+    // Behind the rest: QEMU makes devices in order, and these may name the controller's bus.
+    all.extend(setup.arguments.iter().cloned());
+    all
+}
+
+/// The controller, the bridge before it, and the namespace behind it.
+fn devices(setup: &Setup<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut add = |device: String| all.extend(["-device".to_owned(), device]);
+    if setup.nvme == [NONE] {
+        return all;
+    }
     let size = setup.disk.block_size;
     let on_disk = format!("drive=disk,logical_block_size={size},physical_block_size={size}");
     let mut controller = String::from("nvme,id=nvme0,serial=ANVIL");
@@ -169,16 +186,13 @@ fn arguments(setup: &Setup<'_>, stub: &Path) -> Vec<String> {
         controller += &format!(",{properties}");
     }
     if setup.root_port {
-        add("-device", "pcie-root-port,id=port0".into());
+        add("pcie-root-port,id=port0".into());
         controller += ",bus=port0";
     }
-    add("-device", controller);
-    if let Some(properties) = setup.namespace {
-        add("-device", format!("nvme-ns,bus=nvme0,{on_disk},{properties}"));
+    add(controller);
+    if let Some(properties) = setup.namespace.filter(|properties| *properties != NONE) {
+        add(format!("nvme-ns,bus=nvme0,{on_disk},{properties}"));
     }
-    all.push("-no-reboot".into());
-    // Behind the rest: QEMU makes devices in order, and these may name the controller's bus.
-    all.extend(setup.arguments.iter().cloned());
     all
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::virt::{Depth, Table, Variant};
+use super::table::{Depth, Table, Variant};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 330.0;
@@ -31,8 +31,8 @@ pub(super) fn draw(table: &Table) -> String {
         rectangle(&mut out, (x, HEIGHT - 20.0), (10.0, 10.0), colour);
         label(&mut out, x + 15.0, HEIGHT - 11.0, "start", variant.title());
     }
-    panel(&mut out, 0.0, "reads per second", &table.0, |depth| depth.rate, 0);
-    panel(&mut out, PANEL, "doorbell writes per read", &table.0, |depth| depth.doorbells, 2);
+    panel(&mut out, 0.0, "reads per second", &table.points, |depth| depth.rate, 0);
+    panel(&mut out, PANEL, "doorbell writes per read", &table.points, |depth| depth.doorbells, 2);
     out += "</svg>\n";
     out
 }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn every_figure_has_a_bar_of_its_height() {
         let depth = Depth { depth: 4, rate: [50.0, 75.0, 100.0], doorbells: [2.0, 1.0, 0.0] };
-        let drawing = draw(&Table(vec![depth]));
+        let drawing = draw(&Table { points: vec![depth], boots: 1, disk: "x".into() });
         for height in ["200.0", "150.0", "100.0", "0.0"] {
             assert!(drawing.contains(&format!("height=\"{height}\"")), "{drawing}");
         }

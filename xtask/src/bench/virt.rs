@@ -1,18 +1,15 @@
-//! QEMU's machine: what shadow doorbells are worth, by the table by which they were judged when QEMU got them.
+//! QEMU's machine: what shadow doorbells are worth.
 //!
 //! Each point is booted anew. Time is taken without QEMU's trace, as the median of some boots; doorbell writes are counted
 //! by QEMU in one more boot, between the marks that the image prints around its reads.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::row;
+use super::table::{Depth, Table, Variant};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::shell::say;
-use crate::virt::{self, Disk, End, Input, Level, Run, Setup, Watch};
+use crate::virt::{self, Disk, End, Input, Level, Run, Scratch, Setup, Watch};
 use crate::{disk as disks, setup, shell};
 
 /// Commands in flight.
@@ -27,104 +24,88 @@ const LIMIT: u64 = 120;
 /// Memory that is a file system.
 const MEMORY: &str = "/dev/shm";
 
-/// How doorbells are rung.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Variant {
-    /// A register write for each command and for each completion.
-    Plain,
-    /// A register write for each batch.
-    Batched,
-    /// For each batch, and only where the device asks for it.
-    Shadow,
-}
-
-impl Variant {
-    pub(super) const ALL: [Self; 3] = [Self::Plain, Self::Batched, Self::Shadow];
-
-    /// Its name in the rows.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Batched => "noshadow",
-            Self::Shadow => "shadow",
-        }
-    }
-
-    /// Its name for a person.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Batched => "batched",
-            Self::Shadow => "batched and shadow doorbells",
-        }
-    }
-
-    /// The monitor's lines that measure it.
-    fn line(self, reads: u64, depth: u64) -> String {
-        let (doorbells, word) = match self {
-            Self::Plain => ("off", " plain"),
-            Self::Batched => ("off", ""),
-            Self::Shadow => ("on", ""),
-        };
-        format!("anvil.cmd=\"doorbells {doorbells}\" anvil.cmd=\"bench randread {reads} {depth}{word}\"")
-    }
-}
-
-/// One depth: figures in the order of [`Variant::ALL`].
-#[derive(Clone, Debug)]
-pub(super) struct Depth {
-    pub(super) depth: u64,
-    /// Reads per second.
-    pub(super) rate: [f64; 3],
-    /// Doorbell writes per read.
-    pub(super) doorbells: [f64; 3],
-}
-
-/// The whole table.
-#[derive(Clone, Debug)]
-pub(super) struct Table(pub(super) Vec<Depth>);
-
 /// Boots and measures all points.
 pub(super) fn measure(image: &Image) -> Result<Table, Failure> {
     setup::packages(setup::QEMU)?;
-    let file = Backing::new()?;
-    let disk = Disk::open(&file.0, None, false, None)?;
-    let mut table = Vec::new();
+    let file = in_memory()?;
+    let mut bench = Bench { image, disk: Disk::open(&file.0, None, false, None)?, arguments: Vec::new() };
+    let engine = bench.choose_engine()?;
+    let mut points = Vec::new();
     for depth in DEPTHS {
         say(&format!("virt: 4 KiB random reads, {depth} in flight"));
-        let mut times = [const { Vec::new() }; 3];
+        points.push(bench.point(depth)?);
+    }
+    Ok(Table { points, boots: BOOTS, disk: format!("a file in {}, read by {engine}", place().display()) })
+}
+
+/// What all boots have in common.
+struct Bench<'a> {
+    image: &'a Image,
+    disk: Disk,
+    /// More arguments for QEMU.
+    arguments: Vec<String>,
+}
+
+impl Bench<'_> {
+    /// How QEMU reads the file: by io_uring, which answers from memory at once; where the kernel has none to give, by
+    /// QEMU's threads, and then much of the time is theirs.
+    fn choose_engine(&mut self) -> Result<&'static str, Failure> {
+        self.arguments = ["-set", "drive.disk.aio=io_uring"].map(String::from).to_vec();
+        match self.run("", false)?.end {
+            End::Refused(_) => {
+                self.arguments.clear();
+                Ok("threads")
+            }
+            _ => Ok("io_uring"),
+        }
+    }
+
+    fn point(&self, depth: u64) -> Result<Depth, Failure> {
+        let mut rates = [const { Vec::new() }; 3];
         // Variants take turns, so that whatever else the host does meanwhile hits all of them.
         for _ in 0..BOOTS {
-            for (variant, times) in Variant::ALL.into_iter().zip(&mut times) {
-                times.push(rate(&boot(image, &disk, &variant.line(TIMED, depth), false)?)?);
+            for (variant, rates) in Variant::ALL.into_iter().zip(&mut rates) {
+                rates.push(rate(&self.success(&line(variant, TIMED, depth), false)?)?);
             }
         }
         let mut doorbells = [0.0; 3];
         for (variant, doorbells) in Variant::ALL.into_iter().zip(&mut doorbells) {
-            *doorbells = counted(&boot(image, &disk, &variant.line(COUNTED, depth), true)?)? / COUNTED as f64;
+            *doorbells = counted(&self.success(&line(variant, COUNTED, depth), true)?)? / COUNTED as f64;
         }
-        table.push(Depth { depth, rate: times.map(median), doorbells });
+        Ok(Depth { depth, rate: rates.map(median), doorbells })
     }
-    Ok(Table(table))
+
+    fn success(&self, line: &str, traced: bool) -> Result<Run, Failure> {
+        let run = self.run(line, traced)?;
+        match &run.end {
+            End::Success => Ok(run),
+            other => Err(Failure::failed(format!("{line}: {other:?}"))),
+        }
+    }
+
+    fn run(&self, line: &str, traced: bool) -> Result<Run, Failure> {
+        let setup = Setup {
+            level: Level::One,
+            kernel: &self.image.flat,
+            disk: &self.disk,
+            nvme: &[],
+            namespace: None,
+            root_port: false,
+            line,
+            arguments: &self.arguments,
+        };
+        virt::boot(&setup, &Watch { input: Input::None, limit: Some(LIMIT), traced, shown: false, frames: None })
+    }
 }
 
-fn boot(image: &Image, disk: &Disk, line: &str, traced: bool) -> Result<Run, Failure> {
-    let setup = Setup {
-        level: Level::One,
-        kernel: &image.flat,
-        disk,
-        nvme: &[],
-        namespace: None,
-        root_port: false,
-        line,
-        arguments: &[],
+/// The monitor's lines that measure a variant.
+fn line(variant: Variant, reads: u64, depth: u64) -> String {
+    let (doorbells, word) = match variant {
+        Variant::Plain => ("off", " plain"),
+        Variant::Batched => ("off", ""),
+        Variant::Shadow => ("on", ""),
     };
-    let watch = Watch { input: Input::None, limit: Some(LIMIT), traced, shown: false, frames: None };
-    let run = virt::boot(&setup, &watch)?;
-    match &run.end {
-        End::Success => Ok(run),
-        other => Err(Failure::failed(format!("{line}: {other:?}"))),
-    }
+    format!("anvil.cmd=\"doorbells {doorbells}\" anvil.cmd=\"bench randread {reads} {depth}{word}\"")
 }
 
 /// Reads per second, by the image's own clock: QEMU's, which is the host's.
@@ -156,107 +137,32 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-impl Table {
-    /// The rows of the report.
-    pub(super) fn rows(&self) -> Vec<Value> {
-        let mut rows = Vec::new();
-        for point in &self.0 {
-            let [plain, batched, _] = point.rate;
-            for (variant, (rate, doorbells)) in
-                Variant::ALL.into_iter().zip(point.rate.into_iter().zip(point.doorbells))
-            {
-                let case = format!("virt/randread-4k/qd{}/{}", point.depth, variant.name());
-                rows.push(row(&case, "iops", rate, "1/s", false));
-                rows.push(row(&case, "mmio_writes_per_io", doorbells, "1", false));
-                if variant == Variant::Shadow {
-                    rows.push(row(&case, "ratio_to_noshadow", rate / batched, "1", false));
-                    rows.push(row(&case, "ratio_to_plain", rate / plain, "1", false));
-                }
-            }
-        }
-        rows
-    }
+/// Where the disk is: in memory, or in the target directory where there is no such place.
+fn place() -> PathBuf {
+    let memory = Path::new(MEMORY);
+    if memory.is_dir() { memory.to_path_buf() } else { shell::target() }
 }
 
-/// The table by which QEMU's patch of 2018 was judged.
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "4 KiB random reads on QEMU's virt and nvme, the disk a file in memory ({MEMORY}).")?;
-        writeln!(
-            f,
-            "This is emulation without hardware virtualisation; reads per second are the median of {BOOTS} boots,"
-        )?;
-        writeln!(f, "doorbell writes are those to IO queues that QEMU itself counted in a further boot.\n")?;
-        writeln!(f, "       reads per second, shadow doorbells            doorbell writes per read")?;
-        writeln!(f, "depth  without plain  without batched        with   ratio   plain  batched  shadow")?;
-        for point in &self.0 {
-            let ([plain, batched, shadow], [one, two, three]) = (point.rate, point.doorbells);
-            writeln!(
-                f,
-                "{:>5}  {plain:>13.0}  {batched:>15.0}  {shadow:>10.0}  {:>6.2}  {one:>6.3}  {two:>7.3}  {three:>6.3}",
-                point.depth,
-                shadow / batched
-            )?;
-        }
-        writeln!(f, "\nThe ratio is that of batched code with and without shadow doorbells.")
-    }
-}
-
-/// A copy of the example disk in memory, while it is needed.
-struct Backing(PathBuf);
-
-impl Backing {
-    fn new() -> Result<Self, Failure> {
-        let folder = if Path::new(MEMORY).is_dir() { PathBuf::from(MEMORY) } else { shell::target() };
-        let file = Self(folder.join(format!("anvil-bench-{}.img", std::process::id())));
-        std::fs::copy(disks::example()?, &file.0)
-            .map_err(|error| Failure::failed(format!("{}: {error}", file.0.display())))?;
-        Ok(file)
-    }
-}
-
-impl Drop for Backing {
-    fn drop(&mut self) {
-        // Nothing is lost if it stays.
-        let _ = std::fs::remove_file(&self.0);
-    }
+/// A copy of the example disk.
+fn in_memory() -> Result<Scratch, Failure> {
+    let file = Scratch(place().join(format!("anvil-bench-{}.img", std::process::id())));
+    std::fs::copy(disks::example()?, &file.0)
+        .map_err(|error| Failure::failed(format!("{}: {error}", file.0.display())))?;
+    Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        Table(vec![Depth { depth: 16, rate: [100.0, 200.0, 500.0], doorbells: [2.0, 0.5, 0.1] }])
-    }
-
-    #[test]
-    fn the_rows_name_machine_load_depth_and_variant() {
-        let rows = table().rows();
-        let find = |case: &str, metric: &str| {
-            rows.iter()
-                .find(|row| row["case"] == case && row["metric"] == metric)
-                .map(|row| row["value"].as_f64().unwrap())
-        };
-        assert_eq!(find("virt/randread-4k/qd16/shadow", "iops"), Some(500.0));
-        assert_eq!(find("virt/randread-4k/qd16/shadow", "ratio_to_noshadow"), Some(2.5));
-        assert_eq!(find("virt/randread-4k/qd16/noshadow", "mmio_writes_per_io"), Some(0.5));
-        assert_eq!(find("virt/randread-4k/qd16/plain", "iops"), Some(100.0));
-    }
-
-    #[test]
-    fn the_table_says_that_it_is_emulation() {
-        let text = table().to_string();
-        assert!(text.contains("emulation without hardware virtualisation"), "{text}");
-        assert!(
-            text.lines()
-                .any(|line| line.split_whitespace().eq(["16", "100", "200", "500", "2.50", "2.000", "0.500", "0.100"])),
-            "{text}"
-        );
-    }
-
     #[test]
     fn the_median_is_the_middle_one() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+    }
+
+    #[test]
+    fn shadow_doorbells_and_batches_are_switched_off_by_their_own_words() {
+        assert_eq!(line(Variant::Plain, 8, 4), r#"anvil.cmd="doorbells off" anvil.cmd="bench randread 8 4 plain""#);
+        assert_eq!(line(Variant::Shadow, 8, 4), r#"anvil.cmd="doorbells on" anvil.cmd="bench randread 8 4""#);
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn json(run: &Run) -> Value {
         put(&key, value);
     }
     let stages = run.console.stages();
-    let stage = |(name, micros): &(&str, u64)| json!({"name": name, "took_ns": micros.saturating_mul(1000)});
+    let stage = |(name, micros): &(&str, Option<u64>)| json!({"name": name, "took_ns": micros.map(|micros| micros.saturating_mul(1000))});
     put("stages", stages.iter().map(stage).collect());
     let mut marks = Map::new();
     for (index, (name, counts)) in events.marks.iter().enumerate() {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 /// What one call of the tool gave.
 pub(crate) struct Call {
     /// The exit code; 255 when a signal ended it.
@@ -76,4 +78,29 @@ pub(crate) fn disk(name: &str, options: &[&str]) -> String {
     let path = scratch(name).display().to_string();
     xtask(&[&["disk", "make", &path, "--force"], options].concat()).succeeded();
     path
+}
+
+/// Runs the image on QEMU's machine with these further arguments.
+pub(crate) fn virt(arguments: &[&str]) -> Call {
+    run(&[&["--machine", "virt"], arguments].concat())
+}
+
+/// The figures that a run wrote, and the run.
+pub(crate) fn figures(name: &str, arguments: &[&str]) -> (Value, Call) {
+    let path = scratch(name).display().to_string();
+    let call = run(&[&["--json", &path], arguments].concat()).succeeded();
+    let text = std::fs::read_to_string(&path).expect("the figures were written");
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), call)
+}
+
+/// What `sha256sum` says of blocks of a file.
+pub(crate) fn sum(path: &str, block_size: u64, first: u64, count: u64) -> String {
+    let bytes = format!("dd if={path} bs={block_size} skip={first} count={count} status=none | sha256sum");
+    let text = String::from_utf8(tool("sh", &["-c", &bytes])).expect("a digest is text");
+    text.split_whitespace().next().expect("a digest").to_owned()
+}
+
+/// A count in the figures.
+pub(crate) fn count(figures: &Value, path: &str) -> u64 {
+    figures.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {path} in {figures:#}"))
 }

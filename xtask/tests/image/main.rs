@@ -8,3 +8,17 @@ mod common;
 mod levels;
 #[cfg(test)]
 mod main_job;
+#[cfg(test)]
+mod virt_arguments;
+#[cfg(test)]
+mod virt_disks;
+#[cfg(test)]
+mod virt_doorbells;
+#[cfg(test)]
+mod virt_errors;
+#[cfg(test)]
+mod virt_limits;
+#[cfg(test)]
+mod virt_topology;
+#[cfg(test)]
+mod virt_writes;

@@ -1,15 +1,12 @@
 //! The main job on the emulated M1: what the image reads from a disk is what other people's tools read from it.
 
-use crate::common::{disk, run, scratch, tool};
+use crate::common::{self, disk, run, sum, tool};
 use serde_json::Value;
 
-/// The figures that a run wrote.
+/// The figures that a run wrote, and its console.
 fn figures(name: &str, arguments: &[&str]) -> (Value, String) {
-    let path = scratch(name);
-    let path = path.display().to_string();
-    let call = run(&[&["--json", &path], arguments].concat()).succeeded();
-    let text = std::fs::read_to_string(&path).expect("the figures were written");
-    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), call.console)
+    let (figures, call) = common::figures(name, arguments);
+    (figures, call.console)
 }
 
 #[test]
@@ -70,11 +67,9 @@ fn the_partition_table_is_what_fdisk_says() {
 fn a_digest_of_any_range_is_what_sha256sum_says_of_the_same_bytes() {
     let path = disk("digest.img", &[]);
     for (first, count) in [(0, 1), (1, 1), (255, 3), (5119, 514), (5120, 4096), (16383, 1), (0, 16384)] {
-        let bytes = format!("dd if={path} bs=4096 skip={first} count={count} status=none | sha256sum");
-        let sum = String::from_utf8(tool("sh", &["-c", &bytes])).unwrap();
-        let sum = sum.split_whitespace().next().unwrap();
+        let sum = sum(&path, 4096, first, count);
         let call = run(&["--disk", &path, "--cmd", &format!("sha256 {first} {count}")]).succeeded();
-        assert!(call.console.contains(sum), "sha256 {first} {count}: {sum} wanted in\n{}", call.console);
+        assert!(call.console.contains(&sum), "sha256 {first} {count}: {sum} wanted in\n{}", call.console);
     }
 }
 
@@ -103,8 +98,7 @@ fn a_hex_dump_shows_the_bytes_of_the_disk() {
 #[test]
 fn a_file_on_the_efi_system_partition_is_read_as_mtools_wrote_it() {
     let path = disk("files.img", &[]);
-    let whole = tool("sh", &["-c", &format!("dd if={path} bs=4096 skip=1024 count=4096 status=none | sha256sum")]);
-    let sum = String::from_utf8(whole).unwrap().split_whitespace().next().unwrap().to_owned();
+    let sum = sum(&path, 4096, 1024, 4096);
     let call = run(&["--disk", &path, "--cmd", "sha256 1024 4096", "--cmd", "read 1024 1"]).succeeded();
     assert!(call.console.contains(&sum), "{}", call.console);
     assert!(call.console.contains("mkfs.fat"), "the file system's first block names its maker:\n{}", call.console);

@@ -199,6 +199,9 @@ pub struct ControllerConfig {
     /// Stores the tail and head that it knows into the shadow page when that is bound, as some emulators do although the
     /// page is the host's.
     pub copies_on_bind: bool,
+    /// Looks at the queues that exist when pages are bound, and sets their event indices. Without that the first doorbell behind
+    /// a binding under way has to be rung in any case.
+    pub arms_on_bind: bool,
     /// The most commands of one submission queue that are in flight at once; 0 is no limit. Entries beyond stay in the queue.
     pub request_slots: u16,
     /// The namespaces, in any order.
@@ -239,6 +242,7 @@ impl ControllerConfig {
             shadow_doorbells: true,
             doorbells: Doorbells::default(),
             copies_on_bind: false,
+            arms_on_bind: true,
             request_slots: 0,
             namespaces: vec![NamespaceConfig::new(1, 512, 16 << 20)],
             timings: Timings::default(),

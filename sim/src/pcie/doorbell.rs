@@ -146,7 +146,7 @@ impl Device {
             _ => self.counters.submission_doorbells += 1,
         }
         let offset = DOORBELLS + self.tail_offset(id);
-        if !self.may_ring(ctx, offset, self.submissions.contains_key(&id)) || self.loses_doorbell() {
+        if !self.may_ring(ctx, offset, self.submissions.contains_key(&id)) || self.loses_doorbell(id) {
             return;
         }
         let bound = self.tail_entry(ctx, id).is_some();
@@ -204,12 +204,12 @@ impl Device {
         }
     }
 
-    fn loses_doorbell(&mut self) -> bool {
+    fn loses_doorbell(&mut self, id: u16) -> bool {
         let planned = self.config.faults.iter().find_map(|fault| match fault {
             Fault::DoorbellsLost(count) => Some(*count),
             _ => None,
         });
-        let lost = planned.is_some_and(|count| self.doorbells_lost < count);
+        let lost = id != 0 && planned.is_some_and(|count| self.doorbells_lost < count);
         self.doorbells_lost += u64::from(lost);
         lost
     }
@@ -278,6 +278,19 @@ impl Device {
             Ok(Outcome::Busy) => drop(self.schedule(ctx, BUSY_NS, Due::Wake(id))),
             Ok(Outcome::Asleep | Outcome::Stopped) => drop(self.complained.remove(&entry.offset)),
             Err(invalid) => self.invalid_shadow(ctx, entry.offset, id, invalid),
+        }
+    }
+
+    /// Pages were bound: queues that exist are looked at, and ring from now on.
+    pub(super) fn arm_bound(&mut self, ctx: &mut Context<'_>) {
+        for id in self.submissions.keys().copied().collect::<Vec<_>>() {
+            let (offset, variant) = (self.tail_offset(id), self.variant());
+            let bound = self.bound(id, offset).filter(|_| self.config.doorbells != Doorbells::NeedsMmio);
+            if let (Some(pages), Some(queue)) = (bound, self.submissions.get(&id)) {
+                let (entry, tail) = (Entry { offset, size: queue.size }, queue.tail);
+                shadow::arm(&mut Looking { device: self, ctx, pages, queue: id }, entry, tail, variant);
+                self.serve(ctx, id);
+            }
         }
     }
 

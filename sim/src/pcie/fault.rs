@@ -49,7 +49,7 @@ pub enum Fault {
     AdminSwallowed(u8),
     /// Abort finds nothing to abort.
     AbortFails,
-    /// MMIO doorbell writes to submission queue tails are lost, so many of them, beginning with the next.
+    /// MMIO writes to tail doorbells of IO submission queues are lost, so many of them, beginning with the next.
     DoorbellsLost(u64),
 }
 

@@ -178,6 +178,9 @@ impl Device {
             self.submissions.values_mut().for_each(|queue| queue.meaningless = None);
             self.completions.values_mut().for_each(|queue| queue.meaningless = None);
         }
+        if self.config.arms_on_bind {
+            self.arm_bound(ctx);
+        }
         if let Doorbells::Polls { every_ns, .. } = self.config.doorbells {
             self.due.retain(|_, due| !matches!(due, Due::Poll));
             self.schedule(ctx, every_ns.max(1), Due::Poll);

@@ -74,7 +74,8 @@ fn every_page_size_between_the_limits_works_and_is_the_unit_of_pointers() {
 #[test]
 fn enabling_with_wrong_registers_is_fatal_and_caught() {
     let page = |host: &Host| host.memory(65536);
-    let cases: [(&str, fn(&Host, u64)); 6] = [
+    type Break = fn(&Host, u64);
+    let cases: [(&str, Break); 6] = [
         ("page size", |host, _| host.bar.write32(0x14, 4 << 20 | 6 << 16 | 3 << 7 | 1)),
         ("command set", |host, _| host.bar.write32(0x14, 4 << 20 | 6 << 16 | 1 << 4 | 1)),
         ("AQA", |host, _| {

@@ -8,5 +8,10 @@
     reason = "a test that panics has failed, and says where"
 )]
 
+mod admin;
 mod host;
+mod io;
 mod life;
+mod pages;
+mod queues;
+mod shadow;

@@ -90,6 +90,12 @@ impl<P: DmaPool> Slots<P> {
         self.in_flight.count_ones()
     }
 
+    /// Whether the controller has any command.
+    #[inline(always)]
+    pub(crate) fn any_in_flight(&self) -> bool {
+        self.in_flight != 0
+    }
+
     /// Whether a command's end waits to be told.
     pub(crate) fn any_finished(&self) -> bool {
         self.finished != 0

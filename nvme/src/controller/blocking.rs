@@ -1,6 +1,6 @@
 //! Calls that wait, built from submit and poll.
 
-use hal::{Pause, Platform};
+use hal::Platform;
 
 use super::Controller;
 use crate::buffer::Buffer;
@@ -146,24 +146,24 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// Submits, waiting for a free tag if need be, and awaits the end.
     fn complete(&mut self, request: Request<P::Pool>) -> Result<Completion<P::Pool>, BlockError> {
         let Request { namespace, operation, mut buffer } = request;
-        let mut pause = Pause::default();
+        let mut wait = self.begin_wait();
         let ticket = loop {
             match self.submit(Request { namespace, operation, buffer }) {
                 Ok(ticket) => break ticket,
-                Err(refused) if refused.error == SubmitError::Busy && self.in_flight() != 0 => {
+                Err(refused) if refused.error == SubmitError::Busy && self.any_in_flight() => {
                     buffer = refused.buffer;
-                    self.look(&mut pause);
+                    self.look(&mut wait);
                 }
                 Err(refused) => return Err(refused.error.into()),
             }
         };
-        let mut pause = Pause::default();
+        let mut wait = self.begin_wait();
         loop {
             let pair = self.pairs.get_mut(usize::from(ticket.queue_pair()));
             if let Some(completion) = pair.and_then(|pair| pair.slots.take(ticket)) {
                 return Ok(completion);
             }
-            self.look(&mut pause);
+            self.look(&mut wait);
         }
     }
 }

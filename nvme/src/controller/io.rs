@@ -21,6 +21,13 @@ const GATHER: u32 = 8;
 /// The count in a command has 16 bits and is zero-based.
 const MOST_ZEROED: u32 = 1 << 16;
 
+/// A wait for the end of commands.
+pub(super) struct Wait {
+    /// How often to relax before each look.
+    gather: u32,
+    pause: Pause,
+}
+
 /// What a command is to do, in the words of its entry.
 #[derive(Clone, Copy)]
 struct Transfer {
@@ -126,25 +133,41 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     /// Waits until a command has ended, or none is in flight.
     pub(super) fn await_end(&mut self) {
-        let mut pause = Pause::default();
-        while !self.pairs.iter().any(|pair| pair.slots.any_finished()) && self.in_flight() != 0 {
-            self.look(&mut pause);
+        let any_finished = |this: &Self| this.pairs.iter().any(|pair| pair.slots.any_finished());
+        if any_finished(self) {
+            return;
+        }
+        let mut wait = self.begin_wait();
+        while !any_finished(self) && self.any_in_flight() {
+            self.look(&mut wait);
         }
     }
 
-    /// Looks once, as part of a wait: lets ends gather before, and a pause pass if there was nothing.
-    pub(super) fn look(&mut self, pause: &mut Pause) {
+    /// Begins a wait: the controller hears of what was submitted before anyone pauses.
+    pub(super) fn begin_wait(&mut self) -> Wait {
         self.ring();
-        for _ in 0..self.in_flight() / GATHER {
+        Wait { gather: self.in_flight() / GATHER, pause: Pause::default() }
+    }
+
+    /// Looks once, as part of a wait: lets ends gather before, and a pause pass if there was nothing.
+    #[inline(always)]
+    pub(super) fn look(&mut self, wait: &mut Wait) {
+        for _ in 0..wait.gather {
             self.clock.relax();
         }
         let mut found = false;
         for index in 0..self.granted {
             found |= self.reap(index);
         }
-        if !(found || pause.is_long() && self.watch()) {
-            pause.pass(&self.clock);
+        if !(found || wait.pause.is_long() && self.watch()) {
+            wait.pause.pass(&self.clock);
         }
+    }
+
+    /// Whether any command is in flight.
+    #[inline(always)]
+    pub(super) fn any_in_flight(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.slots.any_in_flight())
     }
 
     /// Decides whether a request may be sent; gives the tag for it, and names its memory.

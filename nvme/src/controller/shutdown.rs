@@ -1,6 +1,6 @@
 //! Taking a controller down, in the order that every firmware accepts.
 
-use hal::{Pause, Platform};
+use hal::Platform;
 use tock_registers::interfaces::{Readable, Writeable};
 
 use super::{Controller, Pair, Parts};
@@ -71,9 +71,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     /// Awaits the commands in flight; each has its own limit.
     pub(super) fn drain(&mut self) -> Result<(), Error> {
-        let mut pause = Pause::default();
-        while self.in_flight() != 0 && self.fault.is_none() {
-            self.look(&mut pause);
+        let mut wait = self.begin_wait();
+        while self.any_in_flight() && self.fault.is_none() {
+            self.look(&mut wait);
         }
         match self.fault {
             Some(fault) => Err(Error::Fault { step: Step::Drain, fault }),

@@ -64,7 +64,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let over = self.over(now.as_nanos());
         let suspected = core::mem::replace(&mut self.suspected, over.is_some());
         let over = over.filter(|_| suspected);
-        if self.in_flight() == 0 || over.is_none() && now.as_nanos() < self.status_due {
+        if !self.any_in_flight() || over.is_none() && now.as_nanos() < self.status_due {
             return false;
         }
         if now.as_nanos() >= self.status_due {

@@ -33,6 +33,8 @@ pub struct SharedPages {
     pub size: u64,
     /// The submission rings whose entries lie in the page: offset of the entry, base of the ring, bytes of it.
     pub rings: Vec<(u64, u64, u64)>,
+    /// Offsets of the entries of queues that exist: the host has to leave their event indices alone.
+    pub live: Vec<u64>,
 }
 
 /// What can stand on a board: registers behind addresses, in model time.
@@ -148,9 +150,10 @@ impl<M: Model> Inner<M> {
                 }
                 self.ram.shadow_written(address, address + length);
             }
-            if address >= pages.events && address - pages.events < pages.size {
-                let detail = "the driver wrote to the page of event indices, which is the device's";
-                self.violation("event-index-written", format!("{address:#x}"), detail);
+            let written = address..address + length;
+            if let Some(entry) = pages.live.iter().find(|entry| written.contains(&(pages.events + **entry))) {
+                let detail = "the driver wrote to the event index of a queue that exists: that is the device's";
+                self.violation("event-index-written", format!("{:#x}", pages.events + entry), detail);
             }
         }
     }

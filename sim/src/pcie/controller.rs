@@ -154,7 +154,8 @@ impl Model for Controller {
             (self.device.tail_offset(*id), segment.address, segment.length)
         };
         let rings = self.device.submissions.iter().filter(|(id, _)| **id != 0).map(ring).collect();
-        Some(SharedPages { shadow: pages.shadow, events: pages.events, size: pages.size, rings })
+        let live = self.device.known_doorbells().into_iter().map(|(offset, _)| offset).collect();
+        Some(SharedPages { shadow: pages.shadow, events: pages.events, size: pages.size, rings, live })
     }
 
     fn record(&self) -> &Record {

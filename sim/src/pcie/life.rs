@@ -99,11 +99,16 @@ impl Device {
             self.disable(ctx);
         }
         let (old_notice, notice) = (facts::CC_SHN.of32(old), facts::CC_SHN.of32(value));
-        if notice != facts::SHN_NONE && notice != old_notice {
-            self.start_shutdown(ctx, notice == facts::SHN_NORMAL);
-        }
         if !was && is {
             self.enable(ctx);
+        }
+        if notice != facts::SHN_NONE && notice != old_notice {
+            if is {
+                self.start_shutdown(ctx, notice == facts::SHN_NORMAL);
+            } else {
+                let detail = format!("SHN {notice} with EN clear: nothing is there to shut down");
+                ctx.note("shutdown-while-disabled", place(CC), detail);
+            }
         }
     }
 
@@ -164,6 +169,10 @@ impl Device {
         self.lingering = held.into_iter().collect();
         if self.registers.phase == Phase::Starting {
             ctx.note("disable-while-starting", place(CC), "EN cleared before RDY was set");
+        }
+        if self.registers.phase == Phase::Failed {
+            // Nobody can shut that down.
+            self.registers.unclean = false;
         }
         let was_ready = matches!(self.registers.phase, Phase::Ready | Phase::Stopping);
         self.forget(ctx);

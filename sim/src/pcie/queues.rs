@@ -155,7 +155,7 @@ impl Device {
     }
 
     /// The doorbells of queues that exist, by the offset of their entries.
-    fn known_doorbells(&self) -> Vec<(u64, u16)> {
+    pub(super) fn known_doorbells(&self) -> Vec<(u64, u16)> {
         let tails = self.submissions.iter().map(|(id, queue)| (self.tail_offset(*id), queue.tail));
         let heads = self.completions.iter().map(|(id, queue)| (self.head_offset(*id), queue.head));
         tails.chain(heads).collect()

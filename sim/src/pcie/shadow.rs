@@ -181,3 +181,6 @@ pub fn is_full(size: u16, head: u16, tail: u16) -> bool {
 pub fn distance(size: u16, from: u16, to: u16) -> u16 {
     if to >= from { to - from } else { size.saturating_sub(from).saturating_add(to) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,6 +191,19 @@ fn doorbells_before_ready_and_after_a_shutdown_are_caught() {
 }
 
 #[test]
+fn a_notice_of_shutdown_to_a_controller_that_is_off_has_no_effect_then_or_later() {
+    let mut host = Host::new(config());
+    host.bar.write32(0x14, 4 << 20 | 6 << 16 | 1 << 14);
+    host.board.pass(1_000_000_000);
+    assert_eq!(host.bar.read32(0x1c), 0);
+    assert!(host.board.noted("shutdown-while-disabled"));
+    host.enable(0);
+    host.wait_status(1, 1);
+    host.create_pair(1, 16);
+    host.assert_clean();
+}
+
+#[test]
 fn states_that_never_come_never_come() {
     let stays = |fault: Fault, act: fn(&mut Host), mask: u32| {
         let mut host = Host::new(ControllerConfig { faults: vec![fault], ..config() });

@@ -9,6 +9,7 @@
 )]
 
 mod admin;
+mod fuzz;
 mod host;
 mod io;
 mod life;

@@ -59,7 +59,7 @@ fn a_queue_made_again_wants_its_entries_cleared() {
         host.pairs.truncate(1);
         if clear {
             host.put(shadow + 8, &[0; 8]);
-            host.board.poke(events + 8, &[0; 8]);
+            host.put(events + 8, &[0; 8]);
         }
         host.create_pair(1, 16);
         if clear {
@@ -92,9 +92,11 @@ fn a_shadow_tail_stored_before_its_entries_are_published_is_caught() {
 }
 
 #[test]
-fn the_page_of_event_indices_is_the_devices() {
+fn the_event_index_of_a_queue_that_exists_is_the_devices() {
     let mut host = Host::up(config(wakes()));
     let (_, events) = host.bind();
+    host.put(events + 16, &[0; 64]);
+    host.assert_clean();
     host.put(events + 8, &[0; 4]);
     host.assert_only("event-index-written");
 }

@@ -9,6 +9,7 @@ pub mod plain;
 
 mod board;
 mod intervals;
+mod model;
 mod ram;
 
 use hal::Platform;
@@ -18,7 +19,8 @@ use crate::machine::{Machine, Report};
 use crate::memory::PhysicalMemory;
 use crate::record::Record;
 
-pub use board::{Access, Block, BoardOf, ClockOf, Model, PoolOf, SharedPages, WindowOf};
+pub use board::{Access, BoardOf, ClockOf, PoolOf, WindowOf};
+pub use model::{Block, Model, SharedPages};
 pub use ram::{POOL_BASE, POOL_SIZE, RAM_BASE, RAM_SIZE};
 
 /// A machine with its memory. Cheap to clone: clones are the same board.

@@ -4,6 +4,26 @@
 //! fetches entries, `command` plans and later runs them through `admin` or `io`, and `completion` posts what came of it. `life`
 //! is enabling, reset and shutdown. [`shadow`] is the device's half of shadow doorbells, as functions that a proof can run.
 //!
+//! # Rules
+//!
+//! A broken rule is recorded as a violation of that name, with its place and what was seen:
+//!
+//! * registers: `register-width` (64-bit access), `register-halves` (high before low), `write-only-register`, `unknown-register`,
+//!   `admin-registers-while-enabled`, `configuration-while-enabled`, `external-abort`, `outside-window`;
+//! * life: `enable-invalid` (and CSTS.CFS), `enable-before-stopped`, `controller-left-enabled` and `shutdown-skipped` at the end;
+//! * doorbells: `doorbell-before-ready`, `doorbell-after-shutdown`, `doorbell-register` (no such queue), `doorbell-value`;
+//!   the last two, and `shadow-doorbell-value`, are asynchronous events as well;
+//! * commands: `cid-in-use`, `prp-offset`, `prp-missing`, `prp2-reserved`, `prp-list-changed-in-flight`, `buffer-in-flight`,
+//!   `buffer-over-queue`, `buffer-changed-in-flight`, `dma-fault`, `completion-queue-stalled` at the end;
+//! * memory: `memory-not-published`, `memory-not-observed`, `memory-not-owned`, `memory-freed-twice`, `memory-freed-in-use`,
+//!   `memory-freed-in-flight` (data or rings), `memory-freed-before-reset` (EN is clear and RDY still set);
+//! * shadow doorbells: `stale-shadow` (pages not cleared before they are bound), `shadow-entry-stale` (a queue made with entries
+//!   that are not zero), `shadow-unordered` (event index read without a full barrier behind the doorbell's store),
+//!   `shadow-before-entries` (tail stored before its entries are published), `event-index-written` (by the host, of a queue
+//!   that exists), `shadow-doorbell-value`, `shadow-freed-while-bound`.
+//!
+//! # Use
+//!
 //! ```
 //! use hal::Mmio;
 //! use sim::pcie::{Board, ControllerConfig};

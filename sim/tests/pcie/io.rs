@@ -1,5 +1,6 @@
 //! The NVM command set: data, pointers, limits and the write cache.
 
+use hal::DmaPool;
 use sim::nvme::store::{MemoryStore, Store};
 use sim::pcie::{ControllerConfig, Fault, NamespaceConfig, Optional, WriteCache};
 
@@ -125,6 +126,20 @@ fn a_list_or_data_that_changes_in_flight_is_caught() {
     host.submit(1, Script::read(0, 1, [data, 0]));
     host.submit(1, Script::read(1, 1, [data + 256, 0]));
     host.assert_only("buffer-in-flight");
+}
+
+#[test]
+fn data_read_unobserved_and_data_over_a_queue_are_caught() {
+    let mut host = Host::up(config());
+    let data = host.data;
+    host.submit(1, Script::read(0, 1, [data, 0]));
+    host.board.pass(1_000_000);
+    host.pool.read(data, &mut [0; 512]);
+    host.assert_only("memory-not-observed");
+    let mut host = Host::up(config());
+    let queue = host.pair(1).completions;
+    host.submit(1, Script::read(0, 1, [queue + 0x80, 0]));
+    host.assert_only("buffer-over-queue");
 }
 
 #[test]
@@ -313,6 +328,35 @@ fn a_reset_brings_the_default_of_the_write_cache_back() {
         let data = host.data;
         assert_eq!(host.io(Script::write(0, 1, [data, 0])).status, 0);
     }));
+}
+
+#[test]
+fn switching_the_write_cache_under_load_loses_nothing_that_was_acknowledged_while_it_was_off() {
+    let store = MemoryStore::new(1 << 20);
+    let namespaces = vec![NamespaceConfig::on(1, 512, store.share())];
+    let mut host = Host::up(ControllerConfig { namespaces, ..config() });
+    let data = host.data;
+    host.put(data, &[6; 512]);
+    let (mut safe, mut enabled) = (Vec::new(), true);
+    for block in 0..60 {
+        let first = host.submit(1, Script::write(2 * block, 1, [data, 0]));
+        host.submit(1, Script::write(2 * block + 1, 1, [data, 0]));
+        enabled ^= true;
+        // The answer comes while the writes are in flight, or after them.
+        assert_eq!(host.admin(Script::admin(9, 6, enabled.into())).status, 0);
+        let before: Vec<_> = [host.wait(1), host.wait(1)].into();
+        if !enabled {
+            safe.extend(before.iter().map(|entry| 2 * block + u64::from(entry.id != first)));
+        }
+    }
+    host.board.cut_power();
+    let mut block = [0; 512];
+    for number in &safe {
+        store.read_at(number * 512, &mut block).unwrap();
+        assert_eq!(block, [6; 512], "block {number}");
+    }
+    assert_eq!(safe.len(), 60);
+    host.assert_clean();
 }
 
 #[test]

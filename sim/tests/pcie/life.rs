@@ -121,6 +121,25 @@ fn accesses_of_64_bits_and_high_halves_first_are_caught() {
 }
 
 #[test]
+fn accesses_that_no_register_takes_are_caught() {
+    type Act = fn(&Host);
+    let cases: [(&str, Act); 5] = [
+        ("write-only-register", |host| _ = host.bar.read32(0x1000)),
+        ("unknown-register", |host| host.bar.write32(0x200, 1)),
+        ("outside-window", |host| {
+            host.bar.read32(0x2000);
+        }),
+        ("external-abort", |host| _ = host.board.read(0x2000_0000, 4)),
+        ("configuration-while-enabled", |host| host.bar.write32(0x14, 4 << 20 | 6 << 16 | 1 << 7 | 1)),
+    ];
+    for (rule, act) in cases {
+        let host = Host::up(config());
+        act(&host);
+        assert!(host.board.broke(rule), "{rule}: {:?}", host.board.violations());
+    }
+}
+
+#[test]
 fn admin_registers_are_fixed_while_enabled_and_kept_over_a_reset() {
     let mut host = Host::enabled(config());
     let base = host.bar.read32(0x28);

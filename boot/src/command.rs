@@ -5,23 +5,51 @@ use core::str::SplitAsciiWhitespace;
 
 use crate::quote::Quoted;
 
-/// What a line asks for.
+/// What a line asks for. Blocks are those of the selected namespace, at first the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Lists the commands.
     Help,
-    /// Shows the controller's identity.
+    /// Lists the controllers.
+    Controllers,
+    /// Makes later commands go to another controller or namespace.
+    Select {
+        /// The controller's index.
+        controller: u64,
+        /// The namespace's identifier; the one that is taken at first if it is absent.
+        namespace: Option<u64>,
+    },
+    /// Shows the controller's identity and how it is driven.
     Info,
     /// Lists the namespaces.
     Namespaces,
-    /// Lists the partitions of namespace 1.
+    /// Shows the health log.
+    Smart,
+    /// Shows the error log.
+    Errors,
+    /// Shows the features.
+    Features,
+    /// Shows the asynchronous events that wait.
+    Events,
+    /// Lists the partitions.
     Gpt,
     /// Shows blocks.
     Read(Span),
     /// Shows the SHA-256 of blocks.
     Sha256(Span),
-    /// Flushes namespace 1.
+    /// Makes durable what was written.
     Flush,
+    /// Tells the device that blocks are no longer needed.
+    Trim(Span),
+    /// Makes blocks read as zeroes.
+    Zero(Span),
+    /// Runs the list of operations, on [`crate::operations::BLOCKS`] blocks from that one on.
+    Operations {
+        /// The first block.
+        first: u64,
+    },
+    /// Says how doorbells are rung, or changes it.
+    Doorbells(Doorbells),
     /// Shows the last lines that the coprocessor said.
     Log,
     /// Ends the run.
@@ -32,6 +60,8 @@ pub enum Command {
         count: u64,
         /// Commands in flight.
         depth: u64,
+        /// Each doorbell is a write of its own.
+        plain: bool,
     },
     /// Reads at random places, sizes and depths, and checks that every command comes back once.
     Soak {
@@ -40,7 +70,20 @@ pub enum Command {
     },
 }
 
-/// Blocks of namespace 1: `count` of them (at least one) from `first` on.
+/// What is wished of doorbells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doorbells {
+    /// How they are rung.
+    Status,
+    /// Shadow doorbells, their buffers given before the queues are made.
+    On,
+    /// Shadow doorbells, their buffers given after the queues were made.
+    Late,
+    /// Registers alone.
+    Off,
+}
+
+/// Blocks: `count` of them (at least one) from `first` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first block.
@@ -76,17 +119,31 @@ impl fmt::Display for ParseError<'_> {
     }
 }
 
+const SELECT: &str = "select CONTROLLER [NAMESPACE]";
+const DOORBELLS: &str = "doorbells on|late|off|status";
+const RANDOM_READ: &str = "bench randread COUNT DEPTH [plain]";
+
 /// Name with arguments, and what it does.
 pub const COMMANDS: &[(&str, &str)] = &[
     ("help", "lists the commands"),
-    ("info", "shows the controller's identity"),
+    ("controllers", "lists the controllers"),
+    (SELECT, "makes later commands go there"),
+    ("info", "shows the controller's identity and how it is driven"),
     ("namespaces", "lists the namespaces"),
-    ("gpt", "lists the partitions of namespace 1"),
-    ("read LBA COUNT", "shows blocks of namespace 1"),
-    ("sha256 LBA COUNT", "shows the SHA-256 of blocks of namespace 1"),
-    ("flush", "flushes namespace 1"),
+    ("smart", "shows the health log"),
+    ("errors", "shows the error log"),
+    ("features", "shows the features"),
+    ("events", "shows what the controller told unasked"),
+    ("gpt", "lists the partitions"),
+    ("read LBA COUNT", "shows blocks"),
+    ("sha256 LBA COUNT", "shows the SHA-256 of blocks"),
+    ("flush", "makes durable what was written"),
+    ("trim LBA COUNT", "tells the device that blocks are not needed any more (--rw)"),
+    ("zero LBA COUNT", "makes blocks read as zeroes (--rw)"),
+    ("operations LBA", "runs the list of operations on 64 blocks, and destroys them (--rw)"),
+    (DOORBELLS, "uses shadow doorbells or not, or says how doorbells are rung"),
     ("log", "shows the last lines that the coprocessor said"),
-    ("bench randread COUNT DEPTH", "reads COUNT random blocks of 4 KiB, DEPTH in flight"),
+    (RANDOM_READ, "reads COUNT random blocks of 4 KiB, DEPTH in flight"),
     ("soak COUNT", "makes COUNT reads of mixed sizes at random depths, and checks that none is lost"),
     ("shutdown", "ends the run"),
 ];
@@ -102,14 +159,33 @@ pub fn parse(line: &str) -> Result<Option<Command>, ParseError<'_>> {
     };
     let command = match name {
         "help" => none(words, Command::Help, "help")?,
+        "controllers" => none(words, Command::Controllers, "controllers")?,
         "info" => none(words, Command::Info, "info")?,
         "namespaces" => none(words, Command::Namespaces, "namespaces")?,
+        "smart" => none(words, Command::Smart, "smart")?,
+        "errors" => none(words, Command::Errors, "errors")?,
+        "features" => none(words, Command::Features, "features")?,
+        "events" => none(words, Command::Events, "events")?,
         "gpt" => none(words, Command::Gpt, "gpt")?,
         "flush" => none(words, Command::Flush, "flush")?,
         "log" => none(words, Command::Log, "log")?,
         "shutdown" => none(words, Command::Shutdown, "shutdown")?,
         "read" => Command::Read(span(words, "read", "read LBA COUNT")?),
         "sha256" => Command::Sha256(span(words, "sha256", "sha256 LBA COUNT")?),
+        "trim" => Command::Trim(span(words, "trim", "trim LBA COUNT")?),
+        "zero" => Command::Zero(span(words, "zero", "zero LBA COUNT")?),
+        "operations" => {
+            let [first, ..] = exactly(words, 1, "operations LBA")?;
+            Command::Operations { first: number("operations", first)? }
+        }
+        "select" => select(words)?,
+        "doorbells" => match exactly(words, 1, DOORBELLS)? {
+            ["status", ..] => Command::Doorbells(Doorbells::Status),
+            ["on", ..] => Command::Doorbells(Doorbells::On),
+            ["late", ..] => Command::Doorbells(Doorbells::Late),
+            ["off", ..] => Command::Doorbells(Doorbells::Off),
+            _ => return Err(ParseError::Usage(DOORBELLS)),
+        },
         "bench" => random_read(words)?,
         "soak" => {
             let [count, ..] = exactly(words, 1, "soak COUNT")?;
@@ -120,8 +196,37 @@ pub fn parse(line: &str) -> Result<Option<Command>, ParseError<'_>> {
     Ok(Some(command))
 }
 
+impl Command {
+    /// Its name: the first word of its line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Help => "help",
+            Self::Controllers => "controllers",
+            Self::Select { .. } => "select",
+            Self::Info => "info",
+            Self::Namespaces => "namespaces",
+            Self::Smart => "smart",
+            Self::Errors => "errors",
+            Self::Features => "features",
+            Self::Events => "events",
+            Self::Gpt => "gpt",
+            Self::Read(_) => "read",
+            Self::Sha256(_) => "sha256",
+            Self::Flush => "flush",
+            Self::Trim(_) => "trim",
+            Self::Zero(_) => "zero",
+            Self::Operations { .. } => "operations",
+            Self::Doorbells(_) => "doorbells",
+            Self::Log => "log",
+            Self::Shutdown => "shutdown",
+            Self::RandomRead { .. } => "bench",
+            Self::Soak { .. } => "soak",
+        }
+    }
+}
+
 /// The most arguments of a command.
-const ARGUMENTS: usize = 3;
+const ARGUMENTS: usize = 4;
 
 /// Exactly `count` words; the places behind them are empty.
 fn exactly<'a>(
@@ -142,17 +247,26 @@ fn none<'a>(words: SplitAsciiWhitespace<'a>, command: Command, usage: &'static s
 }
 
 fn span<'a>(words: SplitAsciiWhitespace<'a>, name: &'static str, usage: &'static str) -> Result<Span, ParseError<'a>> {
-    let [first, count, _] = exactly(words, 2, usage)?;
+    let [first, count, ..] = exactly(words, 2, usage)?;
     Ok(Span { first: number(name, first)?, count: count_of(name, count)? })
 }
 
+fn select<'a>(words: SplitAsciiWhitespace<'a>) -> Result<Command, ParseError<'a>> {
+    let given = words.clone().count();
+    let [controller, namespace, ..] = exactly(words, given.clamp(1, 2), SELECT)?;
+    let namespace = if given == 2 { Some(number("select", namespace)?) } else { None };
+    Ok(Command::Select { controller: number("select", controller)?, namespace })
+}
+
 fn random_read<'a>(words: SplitAsciiWhitespace<'a>) -> Result<Command, ParseError<'a>> {
-    const USAGE: &str = "bench randread COUNT DEPTH";
-    match exactly(words, 3, USAGE)? {
-        ["randread", count, depth] => {
-            Ok(Command::RandomRead { count: count_of("bench", count)?, depth: count_of("bench", depth)? })
-        }
-        _ => Err(ParseError::Usage(USAGE)),
+    let given = words.clone().count();
+    match exactly(words, given.clamp(3, 4), RANDOM_READ)? {
+        ["randread", count, depth, word] if word.is_empty() || word == "plain" => Ok(Command::RandomRead {
+            count: count_of("bench", count)?,
+            depth: count_of("bench", depth)?,
+            plain: !word.is_empty(),
+        }),
+        _ => Err(ParseError::Usage(RANDOM_READ)),
     }
 }
 
@@ -177,52 +291,4 @@ fn number<'a>(name: &'static str, word: &'a str) -> Result<u64, ParseError<'a>> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_listed_command_is_read() {
-        for (usage, _) in COMMANDS {
-            let line = usage.replace("LBA", "7").replace("COUNT", "0x10").replace("DEPTH", "32");
-            assert!(matches!(parse(&line), Ok(Some(_))), "{line}");
-            let longer = format!("{line} more");
-            assert!(matches!(parse(&longer), Err(ParseError::Usage(_))), "{longer}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_decimal_or_hexadecimal() {
-        assert_eq!(parse("read 0x1F 16"), Ok(Some(Command::Read(Span { first: 31, count: 16 }))));
-        let most = Span { first: u64::MAX, count: 1 };
-        assert_eq!(parse("  sha256\t18446744073709551615 1 "), Ok(Some(Command::Sha256(most))));
-    }
-
-    #[test]
-    fn what_is_no_number_is_refused_with_its_text() {
-        for word in ["x", "-1", "+1", "0x", "0xg", "1.5", "1k", "٣", ""] {
-            let line = format!("read {word} 1");
-            let error = parse(&line).expect_err("no number");
-            assert!(error.to_string().contains(word), "{line}: {error}");
-        }
-        assert_eq!(parse("read 18446744073709551616 1"), Err(ParseError::TooLarge("read", "18446744073709551616")));
-    }
-
-    #[test]
-    fn a_count_of_zero_is_refused() {
-        for line in ["read 0 0", "sha256 5 0x0", "bench randread 0 1", "bench randread 1 0", "soak 0"] {
-            assert!(matches!(parse(line), Err(ParseError::Zero(_))), "{line}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_name_is_shown_escaped() {
-        let error = parse("re\x1bad 1 2").expect_err("unknown");
-        assert_eq!(error.to_string(), r#"unknown command "re\u{1b}ad" (help lists the commands)"#);
-        assert_eq!(parse("bench seqread 1 1"), Err(ParseError::Usage("bench randread COUNT DEPTH")));
-    }
-
-    #[test]
-    fn a_blank_line_asks_for_nothing() {
-        assert_eq!(parse(" \t "), Ok(None));
-    }
-}
+mod tests;

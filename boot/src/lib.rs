@@ -6,15 +6,19 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod any;
 pub mod bootargs;
 pub mod command;
 pub mod dump;
 pub mod gpt;
 pub mod load;
 pub mod monitor;
+pub mod operations;
 pub mod quote;
 mod random;
 pub mod reason;
+#[cfg(test)]
+mod rig;
 pub mod step;
 pub mod storage;
 mod stream;

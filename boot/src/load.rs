@@ -6,6 +6,7 @@ use hal::{Clock, Platform};
 use heapless::Vec;
 use nvme::{Buffer, Completion, Controller, Operation, Refused, Request, Ticket, Transport};
 
+use crate::any::AnyController;
 use crate::length;
 use crate::random::Random;
 use crate::reason::Reason;
@@ -40,25 +41,25 @@ struct Target {
 }
 
 impl Target {
-    fn of<P: Platform, T: Transport<P>>(controller: &Controller<P, T>, namespace: u32) -> Result<Self, Reason> {
+    fn of<P: Platform>(controller: &dyn AnyController<P>, namespace: u32) -> Result<Self, Reason> {
         let found = controller.namespace(namespace);
         let found = found.ok_or_else(|| Reason::new(format_args!("there is no namespace {namespace}")))?;
         Ok(Self { namespace, block_size: found.block_size(), blocks: found.blocks })
     }
 
     #[inline(always)]
-    fn read<P: Platform, T: Transport<P>>(
+    fn read<P: Platform, C: AnyController<P> + ?Sized>(
         self,
-        controller: &mut Controller<P, T>,
-        lba: u64,
-        count: u32,
+        controller: &mut C,
+        pair: u16,
+        (lba, count): (u64, u32),
         buffer: Buffer<P::Pool>,
     ) -> Result<Ticket, Reason> {
         let operation = Operation::Read { lba, count };
         let request = Request { namespace: self.namespace, operation, buffer: Some(buffer) };
-        match controller.submit(request) {
+        match controller.submit_on(pair, request) {
             Ok(ticket) => Ok(ticket),
-            Err(Refused { error, .. }) => Err(Reason::new(error)),
+            Err(Refused { error, .. }) => Err(Reason::new(format_args!("block {lba}: {error}"))),
         }
     }
 }
@@ -88,7 +89,7 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
     mark("bench-start");
     let began = controller.clock().now();
     let mut read = |controller: &mut Controller<P, T>, buffer| {
-        target.read(controller, random.below(places) * u64::from(blocks), blocks, buffer)
+        target.read(controller, 0, (random.below(places) * u64::from(blocks), blocks), buffer)
     };
     let filled = buffers.into_iter().try_for_each(|buffer| read(controller, buffer).map(drop));
     let mut left = count - in_flight;
@@ -103,7 +104,7 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
                         read(controller, buffer)?;
                     }
                 }
-                Some(Completion { result: Err(error), .. }) => break Err(Reason::new(error)),
+                Some(Completion { result: Err(error), .. }) => break Err(Reason::during("a random read", error)),
                 Some(_) => break Err(Reason::new("a read came back without its buffer")),
                 None => break if done == count { Ok(()) } else { Err(Reason::new("a read never came back")) },
             }
@@ -117,22 +118,33 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
     }
 }
 
-/// Makes `count` reads at random places, of 1 block to 64 KiB, at depths that change at random, and checks that each comes
-/// back once. The coprocessor is served now and then.
+/// A read of the soak that has not come back.
+struct Outstanding {
+    ticket: Ticket,
+    lba: u64,
+    bytes: u64,
+}
+
+/// Makes `count` reads at random places, of 1 block to 64 KiB, at depths that change at random, on all queue pairs in turn, and
+/// checks that each comes back once. The coprocessor is served now and then.
 ///
 /// # Errors
 /// The first read that failed, was lost or came back twice; or the coprocessor's crash.
-pub fn soak<S: Storage>(storage: &mut S, (index, namespace): (usize, u32), count: u64) -> Result<Report, Reason> {
+pub fn soak<P: Platform<Clock: Clone>>(
+    storage: &mut dyn Storage<Platform = P>,
+    (index, namespace): (usize, u32),
+    count: u64,
+) -> Result<Report, Reason> {
     let controller = selected(storage, index)?;
     let target = Target::of(controller, namespace)?;
     let bytes = LARGEST.min(controller.identity().transfer);
     let largest = (bytes as u64 >> target.block_size.trailing_zeros()).max(1);
     let mut free = buffers(controller, controller.depth() as usize, bytes.max(target.block_size as usize))?;
     let mut random = Random::new(2);
-    let mut outstanding: Vec<(Ticket, u64), MOST> = Vec::new();
+    let mut outstanding: Vec<Outstanding, MOST> = Vec::new();
     let mut report = Report { reads: 0, bytes: 0, took: Duration::ZERO };
     let began = controller.clock().now();
-    let (mut submitted, mut depth, mut turns) = (0, 1, 0);
+    let (mut submitted, mut depth, mut turns, mut pair) = (0, 1, 0, 0);
     let result = loop {
         turns += 1;
         if turns % SERVE == 0
@@ -151,11 +163,16 @@ pub fn soak<S: Storage>(storage: &mut S, (index, namespace): (usize, u32), count
             let blocks = (1 + random.below(largest)).min(target.blocks);
             let lba = random.below(target.blocks - blocks + 1);
             let count = u32::try_from(blocks).unwrap_or(u32::MAX);
-            match target.read(controller, lba, count, buffer) {
+            match target.read(controller, pair, (lba, count), buffer) {
                 // There is room: the depth is at most the number of tags.
-                Ok(ticket) => drop(outstanding.push((ticket, blocks * u64::from(target.block_size)))),
+                Ok(ticket) => {
+                    let bytes = blocks * u64::from(target.block_size);
+                    let _ = outstanding.push(Outstanding { ticket, lba, bytes });
+                }
                 Err(reason) => break Err(reason),
             }
+            // No pair is ever too full: each alone has room for all of them.
+            pair = if pair + 1 < controller.queue_pairs() { pair + 1 } else { 0 };
             submitted += 1;
             continue;
         }
@@ -165,13 +182,14 @@ pub fn soak<S: Storage>(storage: &mut S, (index, namespace): (usize, u32), count
                 lost => Err(Reason::new(format_args!("{lost} reads were lost"))),
             };
         };
-        if let Err(error) = completion.result {
-            break Err(Reason::new(error));
-        }
-        let Some(index) = outstanding.iter().position(|(ticket, _)| *ticket == completion.ticket) else {
+        let Some(at) = outstanding.iter().position(|read| read.ticket == completion.ticket) else {
             break Err(Reason::new("a read came back twice"));
         };
-        report.bytes += outstanding.swap_remove(index).1;
+        let Outstanding { lba, bytes, .. } = outstanding.swap_remove(at);
+        if let Err(error) = completion.result {
+            break Err(Reason::new(format_args!("block {lba}: {error}")));
+        }
+        report.bytes += bytes;
         report.reads += 1;
         let Some(buffer) = completion.buffer else { break Err(Reason::new("a read came back without its buffer")) };
         // There is room: the buffer came from here.
@@ -185,13 +203,16 @@ pub fn soak<S: Storage>(storage: &mut S, (index, namespace): (usize, u32), count
     }
 }
 
-fn selected<S: Storage>(storage: &mut S, index: usize) -> Result<&mut Controller<S::Platform, S::Transport>, Reason> {
+fn selected<P: Platform<Clock: Clone>>(
+    storage: &mut dyn Storage<Platform = P>,
+    index: usize,
+) -> Result<&mut dyn AnyController<P>, Reason> {
     storage.controller(index).ok_or_else(|| Reason::new(format_args!("there is no controller {index}")))
 }
 
 /// As many buffers of that size, made before the load so that making them is no part of it.
-fn buffers<P: Platform, T: Transport<P>>(
-    controller: &Controller<P, T>,
+fn buffers<P: Platform>(
+    controller: &dyn AnyController<P>,
     count: usize,
     bytes: usize,
 ) -> Result<Vec<Buffer<P::Pool>, MOST>, Reason> {
@@ -199,7 +220,7 @@ fn buffers<P: Platform, T: Transport<P>>(
 }
 
 /// Awaits what is in flight, so that the buffers come home before the error does.
-fn drained<P: Platform, T: Transport<P>>(controller: &mut Controller<P, T>, reason: Reason) -> Reason {
+fn drained<P: Platform>(controller: &mut dyn AnyController<P>, reason: Reason) -> Reason {
     while controller.wait().is_some() {}
     reason
 }

@@ -6,10 +6,10 @@ use ans::Ans;
 use hal::Platform;
 use hal::pci::Address;
 use heapless::Vec;
-use nvme::transport::apple::AppleTransport;
+use nvme::Controller;
 use nvme::transport::pcie::PcieTransport;
-use nvme::{Controller, Transport};
 
+use crate::any::AnyController;
 use crate::reason::Reason;
 
 /// The most controllers on PCI Express that are driven at once.
@@ -44,8 +44,6 @@ impl fmt::Display for Place {
 pub trait Storage {
     /// Where they run.
     type Platform: Platform<Clock: Clone>;
-    /// How one speaks to them.
-    type Transport: Transport<Self::Platform>;
 
     /// How many there are.
     fn count(&self) -> usize;
@@ -54,7 +52,7 @@ pub trait Storage {
     fn place(&self, index: usize) -> Option<Place>;
 
     /// One of them.
-    fn controller(&mut self, index: usize) -> Option<&mut Controller<Self::Platform, Self::Transport>>;
+    fn controller(&mut self, index: usize) -> Option<&mut dyn AnyController<Self::Platform>>;
 
     /// Serves what is beside the controllers, such as a coprocessor with messages of its own. Never waits.
     ///
@@ -68,7 +66,6 @@ pub trait Storage {
 
 impl<P: Platform<Clock: Clone>> Storage for Ans<P> {
     type Platform = P;
-    type Transport = AppleTransport<P>;
 
     fn count(&self) -> usize {
         1
@@ -78,8 +75,8 @@ impl<P: Platform<Clock: Clone>> Storage for Ans<P> {
         (index == 0).then_some(Place::Coprocessor)
     }
 
-    fn controller(&mut self, index: usize) -> Option<&mut Controller<P, AppleTransport<P>>> {
-        (index == 0).then(|| Ans::controller(self))
+    fn controller(&mut self, index: usize) -> Option<&mut dyn AnyController<P>> {
+        if index == 0 { Some(Ans::controller(self)) } else { None }
     }
 
     fn serve(&mut self) -> Result<(), Reason> {
@@ -96,7 +93,6 @@ pub struct PciStorage<P: Platform<Clock: Clone>>(pub Vec<(Place, Controller<P, P
 
 impl<P: Platform<Clock: Clone>> Storage for PciStorage<P> {
     type Platform = P;
-    type Transport = PcieTransport<P>;
 
     fn count(&self) -> usize {
         self.0.len()
@@ -106,8 +102,11 @@ impl<P: Platform<Clock: Clone>> Storage for PciStorage<P> {
         self.0.get(index).map(|(place, _)| *place)
     }
 
-    fn controller(&mut self, index: usize) -> Option<&mut Controller<P, PcieTransport<P>>> {
-        self.0.get_mut(index).map(|(_, controller)| controller)
+    fn controller(&mut self, index: usize) -> Option<&mut dyn AnyController<P>> {
+        match self.0.get_mut(index) {
+            Some((_, controller)) => Some(controller),
+            None => None,
+        }
     }
 
     /// There is nothing beside them.

@@ -2,8 +2,9 @@
 
 use hal::Platform;
 use heapless::Deque;
-use nvme::{Buffer, CommandError, Controller, Operation, Refused, Request, Ticket, Transport};
+use nvme::{Buffer, CommandError, Operation, Refused, Request, Ticket};
 
+use crate::any::AnyController;
 use crate::command::Span;
 use crate::length;
 use crate::reason::Reason;
@@ -26,8 +27,8 @@ struct Pending<P: Platform> {
 ///
 /// # Errors
 /// The first command that failed or was refused, or what the sink says. No command of this call is in flight at its end.
-pub(crate) fn blocks<P: Platform, T: Transport<P>>(
-    controller: &mut Controller<P, T>,
+pub(crate) fn blocks<P: Platform>(
+    controller: &mut dyn AnyController<P>,
     namespace: u32,
     span: Span,
     scratch: &mut [u8],
@@ -76,8 +77,8 @@ pub(crate) fn blocks<P: Platform, T: Transport<P>>(
     result
 }
 
-fn submit<P: Platform, T: Transport<P>>(
-    controller: &mut Controller<P, T>,
+fn submit<P: Platform>(
+    controller: &mut dyn AnyController<P>,
     namespace: u32,
     lba: u64,
     count: usize,
@@ -87,9 +88,9 @@ fn submit<P: Platform, T: Transport<P>>(
     let count = u32::try_from(count).map_err(Reason::new)?;
     let buffer = Buffer::new(controller.pool(), bytes).map_err(Reason::new)?;
     let request = Request { namespace, operation: Operation::Read { lba, count }, buffer: Some(buffer) };
-    match controller.submit(request) {
+    match controller.submit_on(0, request) {
         Ok(ticket) => Ok(Pending { ticket, first: lba, bytes, data: None }),
-        Err(Refused { error, .. }) => Err(Reason::new(error)),
+        Err(Refused { error, .. }) => Err(Reason::new(format_args!("block {lba}: {error}"))),
     }
 }
 

@@ -123,7 +123,7 @@ pub(super) fn pool() -> &'static PhysicalPool<POOL_WORDS> {
 
 /// The commands of the device tree and of the boot arguments, then those of someone at the console; without any, the main job.
 #[inline(never)]
-pub(super) fn work<S: Storage>(tree: &Tree<'_>, storage: &mut S) -> Result<(), Reason> {
+pub(super) fn work(tree: &Tree<'_>, storage: &mut dyn Storage<Platform = Machine>) -> Result<(), Reason> {
     let chosen = tree.path("/chosen").ok();
     let has = |name| chosen.as_ref().is_some_and(|chosen: &Node<'_>| chosen.property(name).is_some());
     let text = chosen.as_ref().and_then(|chosen| chosen.string("bootargs").ok()).unwrap_or_default();

@@ -4,24 +4,33 @@ use core::fmt;
 
 use gpt_disk_io::BlockIo;
 use gpt_disk_io::gpt_disk_types::{BlockSize, Lba};
-use nvme::{BlockDevice, BlockError};
+use hal::Platform;
+use nvme::BlockError;
 
-use super::Marks;
+use super::{Marks, missing};
+use crate::any::AnyController;
 use crate::reason::Reason;
 
-/// A block device behind the trait of `gpt_disk_io`.
-pub(super) struct Device<'m, 'a, D> {
-    device: D,
+/// A namespace behind the trait of `gpt_disk_io`.
+pub(super) struct Device<'m, 'a, P: Platform> {
+    controller: &'m mut dyn AnyController<P>,
+    namespace: u32,
+    blocks: u64,
     marks: &'m mut Marks<'a>,
     block_size: BlockSize,
 }
 
-impl<'m, 'a, D: BlockDevice> Device<'m, 'a, D> {
-    /// Lends the device, if its block size is one that a partition table can have.
-    pub(super) fn new(device: D, marks: &'m mut Marks<'a>) -> Result<Self, Reason> {
-        let size = device.block_size();
+impl<'m, 'a, P: Platform> Device<'m, 'a, P> {
+    /// Lends the controller, if its namespace is there and has a block size that a partition table can have.
+    pub(super) fn new(
+        controller: &'m mut dyn AnyController<P>,
+        id: u32,
+        marks: &'m mut Marks<'a>,
+    ) -> Result<Self, Reason> {
+        let Some(namespace) = controller.namespace(id) else { return Err(missing(controller, id)) };
+        let (size, blocks) = (namespace.block_size(), namespace.blocks);
         match BlockSize::new(size) {
-            Some(block_size) => Ok(Self { device, marks, block_size }),
+            Some(block_size) => Ok(Self { controller, namespace: id, blocks, marks, block_size }),
             None => Err(Reason::new(format_args!("no partition table can have blocks of {size} bytes"))),
         }
     }
@@ -30,7 +39,10 @@ impl<'m, 'a, D: BlockDevice> Device<'m, 'a, D> {
 /// How a call fails.
 #[derive(Debug)]
 pub(super) enum DeviceError {
-    Block(BlockError),
+    Block {
+        first: u64,
+        error: BlockError,
+    },
     /// Nothing here writes.
     ReadOnly,
 }
@@ -38,13 +50,13 @@ pub(super) enum DeviceError {
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Block(error) => error.fmt(f),
+            Self::Block { first, error } => write!(f, "block {first}: {error}"),
             Self::ReadOnly => f.write_str("the disk is only read"),
         }
     }
 }
 
-impl<D: BlockDevice<Error = BlockError>> BlockIo for Device<'_, '_, D> {
+impl<P: Platform> BlockIo for Device<'_, '_, P> {
     type Error = DeviceError;
 
     fn block_size(&self) -> BlockSize {
@@ -52,11 +64,12 @@ impl<D: BlockDevice<Error = BlockError>> BlockIo for Device<'_, '_, D> {
     }
 
     fn num_blocks(&mut self) -> Result<u64, DeviceError> {
-        Ok(self.device.block_count())
+        Ok(self.blocks)
     }
 
     fn read_blocks(&mut self, start: Lba, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.device.read(start.to_u64(), bytes).map_err(DeviceError::Block)?;
+        let first = start.to_u64();
+        self.controller.read(self.namespace, first, bytes).map_err(|error| DeviceError::Block { first, error })?;
         self.marks.first_block();
         Ok(())
     }

@@ -1,12 +1,11 @@
 //! Command lines from someone at the console.
 
-use hal::Clock;
+use hal::{Clock, Platform};
 use heapless::String;
 
 use super::{Monitor, Next};
 use crate::reason::Reason;
 use crate::step;
-use crate::storage::Storage;
 
 const PROMPT: &str = "anvil> ";
 /// The longest line.
@@ -21,7 +20,7 @@ const END: u8 = 0x04;
 /// Looks for input after which the coprocessor is served: some milliseconds' worth.
 const SERVE: u32 = 4096;
 
-impl<S: Storage> Monitor<'_, S> {
+impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
     /// Reads lines with `received`, which never waits, and runs them until `shutdown`. A line that fails is told of, and
     /// the next one is asked for.
     ///

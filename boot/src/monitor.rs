@@ -8,6 +8,8 @@ mod look;
 mod measure;
 mod prompt;
 mod show;
+#[cfg(test)]
+mod tests;
 
 use core::fmt::{self, Write};
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use crate::disassembly;
 use crate::failure::{Failure, Outcome};
 use crate::image::{self, Log};
 use crate::setup;
@@ -57,6 +58,7 @@ pub(crate) fn ci() -> Outcome {
         ("test", || must(&mut shell::xtask("test"))),
         ("documentation", documentation),
         ("sizes", sizes),
+        ("barriers", barriers),
     ];
     for (name, step) in steps {
         say(&format!("ci, {} s: {name}", start.elapsed().as_secs()));
@@ -91,6 +93,11 @@ fn sizes() -> Result<(), Failure> {
         return Err(Failure::failed(format!("the image has {} bytes, at most {IMAGE_LIMIT} are wanted", image.size)));
     }
     Ok(())
+}
+
+/// What the image's instructions say.
+fn barriers() -> Result<(), Failure> {
+    disassembly::check(&image::build(Log::Text)?.elf)
 }
 
 /// Reads cargo's own account of who depends on whom.

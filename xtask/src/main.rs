@@ -7,6 +7,7 @@
 
 mod bench;
 mod ci;
+mod disassembly;
 mod disk;
 mod failure;
 mod frames;

@@ -64,8 +64,9 @@ impl Disk {
             name = format!("blkdebug:{}:", rules.display());
         }
         name += &self.file.display().to_string();
-        let access = if self.writable { "off" } else { "on" };
-        format!("if=none,id=disk,format=raw,read-only={access},file={}", escaped(&name))
+        // Blocks that are deallocated read as zeroes, QEMU's controller says; so let them reach the file.
+        let access = if self.writable { "read-only=off,discard=unmap" } else { "read-only=on" };
+        format!("if=none,id=disk,format=raw,{access},file={}", escaped(&name))
     }
 }
 

@@ -9,6 +9,8 @@ mod levels;
 #[cfg(test)]
 mod main_job;
 #[cfg(test)]
+mod operations;
+#[cfg(test)]
 mod virt_arguments;
 #[cfg(test)]
 mod virt_disks;

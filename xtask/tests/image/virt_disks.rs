@@ -62,8 +62,8 @@ fn the_write_cache_is_told_as_it_is_and_a_flush_reaches_the_device_either_way() 
             name,
             &["--machine", "virt", "--nvme", &format!("write-cache={state}"), "--cmd", "features", "--cmd", "flush"],
         );
-        let cache = call.console.lines().find(|line| line.contains("write cache")).unwrap_or_default();
-        assert!(cache.contains(state), "{state}: {}", call.all());
+        let cache = call.console.lines().find(|line| line.contains("0x06 write cache")).unwrap_or_default();
+        assert!(cache.contains(&format!(", {state};")), "{state}: {cache:?} in {}", call.all());
         assert_eq!(count(&figures, "/commands/flush"), 1, "{figures:#}");
     }
 }

@@ -43,6 +43,14 @@ fn a_flush_that_fails_is_never_told_as_done() {
     let rules = rules("virt-flush.rules", "flush", None);
     let call =
         virt(&["--disk", &path, "--blkdebug", &rules, "--rw=5120..5300", "--cmd", "zero 5200 1", "--cmd", "flush"]);
-    let call = call.failed_with(1, &["flush"]);
+    let call = call.failed_with(1, &["flush", "write fault"]);
     assert!(!call.console.contains("flushed in"), "{}", call.all());
+}
+
+#[test]
+fn blocks_that_cannot_be_deallocated_are_told_as_an_internal_error() {
+    let path = disk("virt-bad-trim.img", &["--size", "32M"]);
+    let rules = rules("virt-trim.rules", "discard", None);
+    virt(&["--disk", &path, "--blkdebug", &rules, "--rw=5120..5300", "--cmd", "trim 5200 8"])
+        .failed_with(1, &["trim", "internal error"]);
 }

@@ -2,7 +2,7 @@
 
 use core::mem::offset_of;
 
-use nvme::spec::{self, command, identify, registers, status};
+use nvme::spec::{self, command, identify, log, registers, status};
 use nvme::transport::apple::spec as apple;
 use sim::facts::{apple as added, command as facts, controller, identify as data, status as codes};
 
@@ -10,7 +10,7 @@ use crate::compare::{File, Row, rows};
 
 pub(crate) fn files() -> Vec<File> {
     let text = include_str!("../../../nvme/src/spec.rs");
-    let rows = rows![spec::PAGE => controller::PAGE];
+    let rows = rows![spec::PAGE => controller::PAGE, spec::PAGE_SHIFT => controller::PAGE.trailing_zeros()];
     let base = File { path: "nvme/src/spec.rs", module: "spec", text, rows };
     let text = include_str!("../../../nvme/src/spec/registers.rs");
     let registers = File { path: "nvme/src/spec/registers.rs", module: "registers", text, rows: standard() };
@@ -18,6 +18,8 @@ pub(crate) fn files() -> Vec<File> {
     let command = File { path: "nvme/src/spec/command.rs", module: "command", text, rows: commands() };
     let text = include_str!("../../../nvme/src/spec/identify.rs");
     let identify = File { path: "nvme/src/spec/identify.rs", module: "identify", text, rows: identities() };
+    let text = include_str!("../../../nvme/src/spec/log.rs");
+    let log = File { path: "nvme/src/spec/log.rs", module: "log", text, rows: logs() };
     let text = include_str!("../../../nvme/src/spec/status.rs");
     // The names of all others are compared by a test of their own.
     let rows = rows![
@@ -27,7 +29,7 @@ pub(crate) fn files() -> Vec<File> {
     let status = File { path: "nvme/src/spec/status.rs", module: "status", text, rows };
     let text = include_str!("../../../nvme/src/transport/apple/spec.rs");
     let apple = File { path: "nvme/src/transport/apple/spec.rs", module: "apple", text, rows: linear() };
-    vec![base, registers, command, identify, status, apple]
+    vec![base, registers, command, identify, log, status, apple]
 }
 
 fn standard() -> Vec<Row> {
@@ -41,6 +43,7 @@ fn standard() -> Vec<Row> {
         registers::ADMIN_COMPLETION_QUEUE => controller::ACQ,
         registers::ADMIN_COMPLETION_HEAD => controller::ADMIN_CQ_HEAD,
         registers::IO_COMPLETION_HEAD => controller::IO_CQ_HEAD,
+        registers::DOORBELLS => controller::DOORBELLS,
         registers::ALL_ONES => controller::GONE,
         registers::SUBMISSION_ENTRY_SHIFT => controller::IOSQES,
         registers::COMPLETION_ENTRY_SHIFT => controller::IOCQES,
@@ -76,7 +79,6 @@ fn commands() -> Vec<Row> {
     rows![
         command::SUBMISSION_ENTRY => facts::SQE_BYTES,
         command::COMPLETION_ENTRY => facts::CQE_BYTES,
-        command::IO_QUEUE => facts::IO_QUEUE,
         command::EVERY_NAMESPACE => facts::BROADCAST,
         command::admin::DELETE_SUBMISSION_QUEUE => facts::DELETE_SQ,
         command::admin::CREATE_SUBMISSION_QUEUE => facts::CREATE_SQ,
@@ -84,11 +86,22 @@ fn commands() -> Vec<Row> {
         command::admin::DELETE_COMPLETION_QUEUE => facts::DELETE_CQ,
         command::admin::CREATE_COMPLETION_QUEUE => facts::CREATE_CQ,
         command::admin::IDENTIFY => facts::IDENTIFY,
+        command::admin::ABORT => facts::ABORT,
         command::admin::SET_FEATURES => facts::SET_FEATURES,
         command::admin::GET_FEATURES => facts::GET_FEATURES,
+        command::admin::ASYNCHRONOUS_EVENT_REQUEST => facts::ASYNC_EVENT,
+        command::admin::DOORBELL_BUFFER_CONFIG => facts::DOORBELL_BUFFER,
         command::nvm::FLUSH => facts::FLUSH,
         command::nvm::WRITE => facts::WRITE,
         command::nvm::READ => facts::READ,
+        command::nvm::COMPARE => facts::COMPARE,
+        command::nvm::WRITE_ZEROES => facts::WRITE_ZEROES,
+        command::nvm::DATASET_MANAGEMENT => facts::DATASET_MANAGEMENT,
+        command::FORCE_UNIT_ACCESS => facts::RW_FUA.mask(),
+        command::MAY_DEALLOCATE => facts::WZ_DEALLOCATE.mask(),
+        command::DEALLOCATE => facts::DSM_DEALLOCATE.mask(),
+        command::RANGE => facts::DSM_RANGE,
+        command::NOT_ABORTED => facts::ABORT_NOT_DONE.mask(),
         command::FEATURE_QUEUES => facts::FEATURE_QUEUES,
         command::OPCODE_TO_DEVICE => facts::OPCODE_TO_DEVICE,
         command::QUEUE_CONTIGUOUS => facts::CREATE_PC.put(1),
@@ -115,9 +128,21 @@ fn identities() -> Vec<Row> {
     rows![
         identify::NAMESPACE => data::CNS_NAMESPACE,
         identify::CONTROLLER => data::CNS_CONTROLLER,
+        identify::ACTIVE_NAMESPACES => data::CNS_ACTIVE,
+        identify::DESCRIPTORS => data::CNS_DESCRIPTORS,
+        identify::COMMAND_SET => data::DESCRIPTOR_COMMAND_SET,
+        identify::DESCRIPTOR_HEAD => data::DESCRIPTOR_HEAD,
         identify::SIZE => data::BYTES,
         identify::FORMATS => data::LBAF,
         identify::NAMESPACE_VENDOR => data::NSTYPE,
+        identify::DEALLOCATION => data::DLFEAT,
+        identify::NAMESPACE_ATTRIBUTES => data::NSATTR,
+        identify::DOORBELL_BUFFERS => data::OACS_DOORBELL_BUFFER,
+        identify::COMPARE => data::ONCS_COMPARE,
+        identify::DATASET_MANAGEMENT => data::ONCS_DATASET,
+        identify::WRITE_ZEROES => data::ONCS_WRITE_ZEROES,
+        identify::SAVE_AND_SELECT => data::ONCS_SELECT,
+        identify::CONTROLLER_ADMIN => data::OACS,
         identify::CONTROLLER_QUEUES => data::SQES,
         offset_of!(identify::ControllerHead, vendor) => data::VID,
         offset_of!(identify::ControllerHead, subsystem_vendor) => data::SSVID,
@@ -133,6 +158,13 @@ fn identities() -> Vec<Row> {
         offset_of!(identify::ControllerHead, rtd3_resume) => data::RTD3R,
         offset_of!(identify::ControllerHead, rtd3_entry) => data::RTD3E,
         offset_of!(identify::ControllerHead, optional_events) => data::OAES,
+        identify::CONTROLLER_ADMIN + offset_of!(identify::ControllerAdmin, optional_commands) => data::OACS,
+        identify::CONTROLLER_ADMIN + offset_of!(identify::ControllerAdmin, abort_limit) => data::ACL,
+        identify::CONTROLLER_ADMIN + offset_of!(identify::ControllerAdmin, event_limit) => data::AERL,
+        identify::CONTROLLER_ADMIN + offset_of!(identify::ControllerAdmin, firmware) => data::FRMW,
+        identify::CONTROLLER_ADMIN + offset_of!(identify::ControllerAdmin, log_pages) => data::LPA,
+        identify::CONTROLLER_ADMIN + offset_of!(identify::ControllerAdmin, error_entries) => data::ELPE,
+        identify::CONTROLLER_ADMIN + offset_of!(identify::ControllerAdmin, power_states) => data::NPSS,
         identify::CONTROLLER_QUEUES + offset_of!(identify::ControllerQueues, submission_entry) => data::SQES,
         identify::CONTROLLER_QUEUES + offset_of!(identify::ControllerQueues, completion_entry) => data::CQES,
         identify::CONTROLLER_QUEUES + offset_of!(identify::ControllerQueues, most_commands) => data::MAXCMD,
@@ -156,6 +188,39 @@ fn identities() -> Vec<Row> {
         offset_of!(identify::Format, metadata) => data::LBAF_MS,
         offset_of!(identify::Format, block_shift) => data::LBAF_LBADS,
         offset_of!(identify::Format, performance) => data::LBAF_RP,
+    ]
+}
+
+fn logs() -> Vec<Row> {
+    rows![
+        log::ERRORS => facts::LOG_ERRORS,
+        log::HEALTH => facts::LOG_HEALTH,
+        log::HEALTH_SIZE => facts::HEALTH_BYTES,
+        log::ERROR_SIZE => facts::ERROR_ENTRY,
+        offset_of!(log::Health, critical_warning) => facts::HEALTH_WARNING,
+        offset_of!(log::Health, temperature) => facts::HEALTH_TEMPERATURE,
+        offset_of!(log::Health, available_spare) => facts::HEALTH_SPARE,
+        offset_of!(log::Health, spare_threshold) => facts::HEALTH_SPARE_THRESHOLD,
+        offset_of!(log::Health, percentage_used) => facts::HEALTH_USED,
+        offset_of!(log::Health, reserved) => facts::HEALTH_RESERVED,
+        offset_of!(log::Health, units_read) => facts::HEALTH_UNITS_READ,
+        offset_of!(log::Health, units_written) => facts::HEALTH_UNITS_WRITTEN,
+        offset_of!(log::Health, host_reads) => facts::HEALTH_READS,
+        offset_of!(log::Health, host_writes) => facts::HEALTH_WRITES,
+        offset_of!(log::Health, busy_minutes) => facts::HEALTH_BUSY,
+        offset_of!(log::Health, power_cycles) => facts::HEALTH_CYCLES,
+        offset_of!(log::Health, power_on_hours) => facts::HEALTH_HOURS,
+        offset_of!(log::Health, unsafe_shutdowns) => facts::HEALTH_UNSAFE,
+        offset_of!(log::Health, media_errors) => facts::HEALTH_MEDIA_ERRORS,
+        offset_of!(log::Health, error_entries) => facts::HEALTH_ERRORS,
+        offset_of!(log::Failed, count) => facts::ERROR_COUNT,
+        offset_of!(log::Failed, queue) => facts::ERROR_SQID,
+        offset_of!(log::Failed, command) => facts::ERROR_CID,
+        offset_of!(log::Failed, status) => facts::ERROR_STATUS,
+        offset_of!(log::Failed, parameter) => facts::ERROR_PARAMETER,
+        offset_of!(log::Failed, lba) => facts::ERROR_LBA,
+        offset_of!(log::Failed, namespace) => facts::ERROR_NSID,
+        offset_of!(log::Failed, rest) => facts::ERROR_REST,
     ]
 }
 

@@ -160,10 +160,14 @@ pub const ERROR_SQID: usize = 8;
 pub const ERROR_CID: usize = 10;
 /// Error log entry: status half-word, 2 bytes.
 pub const ERROR_STATUS: usize = 12;
+/// Error log entry: place in the command, 2 bytes.
+pub const ERROR_PARAMETER: usize = 14;
 /// Error log entry: first block, 8 bytes.
 pub const ERROR_LBA: usize = 16;
 /// Error log entry: namespace, 4 bytes.
 pub const ERROR_NSID: usize = 24;
+/// Error log entry: what follows the namespace.
+pub const ERROR_REST: usize = 28;
 
 /// SMART: critical warning.
 pub const HEALTH_WARNING: usize = 0;
@@ -175,6 +179,10 @@ pub const HEALTH_TEMPERATURE: usize = 1;
 pub const HEALTH_SPARE: usize = 3;
 /// SMART: spare threshold, percent.
 pub const HEALTH_SPARE_THRESHOLD: usize = 4;
+/// SMART: share of the expected life that is used, percent.
+pub const HEALTH_USED: usize = 5;
+/// SMART: what follows that, up to the counters.
+pub const HEALTH_RESERVED: usize = 6;
 /// SMART: data units read, 16 bytes like each counter.
 pub const HEALTH_UNITS_READ: usize = 32;
 /// SMART: data units written.
@@ -183,14 +191,20 @@ pub const HEALTH_UNITS_WRITTEN: usize = 48;
 pub const HEALTH_READS: usize = 64;
 /// SMART: write commands.
 pub const HEALTH_WRITES: usize = 80;
+/// SMART: minutes busy.
+pub const HEALTH_BUSY: usize = 96;
 /// SMART: power cycles.
 pub const HEALTH_CYCLES: usize = 112;
+/// SMART: hours of power.
+pub const HEALTH_HOURS: usize = 128;
 /// SMART: unsafe shutdowns.
 pub const HEALTH_UNSAFE: usize = 144;
 /// SMART: media errors.
 pub const HEALTH_MEDIA_ERRORS: usize = 160;
 /// SMART: entries that the error log ever had.
 pub const HEALTH_ERRORS: usize = 176;
+/// SMART: bytes of the page.
+pub const HEALTH_BYTES: usize = 512;
 
 /// Event: type.
 pub const EVENT_TYPE: Bits = Bits::at(2, 0);
@@ -224,6 +238,8 @@ pub const EFFECTS_IO: usize = 1024;
 pub const ABORT_SQID: Bits = Bits::at(15, 0);
 /// Abort, dword 10: command identifier.
 pub const ABORT_CID: Bits = Bits::at(31, 16);
+/// Abort, result: the command was not aborted.
+pub const ABORT_NOT_DONE: Bits = Bits::one(0);
 /// Dataset management, dword 10: ranges, less one.
 pub const DSM_RANGES: Bits = Bits::at(7, 0);
 /// Dataset management, dword 11: deallocate.
@@ -255,3 +271,5 @@ pub const CREATE_HIGH: Bits = Bits::at(31, 16);
 pub const RW_NLB: Bits = Bits::at(15, 0);
 /// Read and write, dword 12: force unit access.
 pub const RW_FUA: Bits = Bits::one(30);
+/// Write zeroes, dword 12: the blocks may be deallocated.
+pub const WZ_DEALLOCATE: Bits = Bits::one(25);

@@ -49,6 +49,8 @@ pub const OACS: usize = 256;
 pub const ACL: usize = 258;
 /// Controller: asynchronous event requests at once, less one.
 pub const AERL: usize = 259;
+/// Controller: firmware updates.
+pub const FRMW: usize = 260;
 /// Controller: log pages.
 pub const LPA: usize = 261;
 /// Controller: entries of the error log, less one.
@@ -144,6 +146,8 @@ pub const NSATTR_PROTECTED: u8 = 1;
 pub const VWC_BROADCAST: Bits = Bits::at(2, 1);
 /// VWC: a flush of all namespaces is refused.
 pub const BROADCAST_REFUSED: u32 = 2;
+/// Descriptor: bytes before its data.
+pub const DESCRIPTOR_HEAD: usize = 4;
 /// Descriptor: EUI64.
 pub const DESCRIPTOR_EUI64: u8 = 1;
 /// Descriptor: command set.

@@ -3,7 +3,7 @@
 //! Each test names every outcome that must be possible and every one that must not.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::thread;
@@ -56,10 +56,10 @@ fn outcomes(
         let thread = thread::spawn(move || other(&theirs));
         let first = one(&words);
         let second = thread.join().unwrap_or_else(|_| panic!("the other thread"));
-        kept.lock().unwrap_or_else(|_| panic!("an outcome before")).insert((first, second));
+        kept.lock().unwrap_or_else(PoisonError::into_inner).insert((first, second));
     });
     assert_eq!(explored.wrong, None);
-    seen.lock().unwrap_or_else(|_| panic!("an outcome before")).clone()
+    seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Each side writes its word, then reads the other's.

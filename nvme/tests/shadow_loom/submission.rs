@@ -1,10 +1,11 @@
 //! A submission queue: the host announces tails while the device wakes, looks, takes and goes to sleep.
 //!
 //! The device looks once on its own account, as one that is still awake or serves other queues may at any time, and then as
-//! often as a model says when it hears of the register. What it has not heard of at the end of the host's thread it hears of afterwards: such a
-//! wake-up is under way, and nothing is lost by it. Without one, a device that sleeps has to have taken everything.
+//! often as a model says when it hears of the register. What it has not heard of when the host is done it hears of afterwards:
+//! such a wake-up is under way, and nothing is lost by it. Without one, a device that sleeps has to have taken everything.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loom::sync::atomic::{Ordering, fence};
 use loom::thread;
@@ -208,6 +209,18 @@ fn no_tail_is_lost_with_one_announcement() {
     holds("one announcement, three wakes", Model { wakes: 3, ..PLAIN }.explore(None));
     holds("one announcement of two entries", Model { batches: &[2], ..PLAIN }.explore(None));
     holds("one announcement over the end", Model { batches: &[3], ..WRAPPING }.explore(None));
+}
+
+#[test]
+fn the_register_is_spared_in_some_orders_and_written_in_others() {
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let kept = Arc::clone(&seen);
+    let explored = explore(None, move || {
+        let rings = PLAIN.run();
+        kept.lock().unwrap_or_else(PoisonError::into_inner).insert(rings);
+    });
+    holds("one announcement", explored);
+    assert_eq!(*seen.lock().unwrap_or_else(PoisonError::into_inner), BTreeSet::from([0, 1]));
 }
 
 #[test]

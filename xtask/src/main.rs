@@ -38,7 +38,7 @@ enum Command {
     Run(Box<run::Options>),
     /// Run every test: host tests, the models, and the true image on the emulated machines.
     Test,
-    /// What CI runs: format, lints, dependency arrows and licences, tests, documentation, sizes.
+    /// What CI runs: format, lints, dependency arrows and licences, tests, documentation, sizes, barriers.
     Ci,
     /// Measure the true image: instructions and register accesses per command on the emulated M1, shadow doorbells on QEMU.
     Bench(bench::Options),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::table::{Depth, Table, Variant};
+use super::table::{Depth, Figures, Table, Variant};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 330.0;
@@ -11,7 +11,7 @@ const LEFT: f64 = 60.0;
 const TOP: f64 = 60.0;
 const FLOOR: f64 = 260.0;
 const PANEL: f64 = WIDTH / 2.0;
-const COLOURS: [&str; 3] = ["#b0b0b0", "#6c8ebf", "#c0504d"];
+const COLOURS: [&str; 4] = ["#b0b0b0", "#e0a090", "#6c8ebf", "#c0504d"];
 
 /// An SVG with two panels: reads per second, and doorbell writes per read.
 pub(super) fn draw(table: &Table) -> String {
@@ -27,7 +27,7 @@ pub(super) fn draw(table: &Table) -> String {
         "4 KiB random reads on QEMU: emulation without hardware virtualisation",
     );
     for (index, (variant, colour)) in Variant::ALL.into_iter().zip(COLOURS).enumerate() {
-        let x = 150.0 + index as f64 * 160.0;
+        let x = 40.0 + index as f64 * 185.0;
         rectangle(&mut out, (x, HEIGHT - 20.0), (10.0, 10.0), colour);
         label(&mut out, x + 15.0, HEIGHT - 11.0, "start", variant.title());
     }
@@ -37,10 +37,10 @@ pub(super) fn draw(table: &Table) -> String {
     out
 }
 
-fn panel(out: &mut String, left: f64, title: &str, depths: &[Depth], of: fn(&Depth) -> [f64; 3], digits: usize) {
+fn panel(out: &mut String, left: f64, title: &str, depths: &[Depth], of: fn(&Depth) -> Figures, digits: usize) {
     let most = depths.iter().flat_map(of).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let group = (PANEL - LEFT - 20.0) / depths.len().max(1) as f64;
-    let bar = group / 4.0;
+    let bar = group / 5.0;
     label(out, left + PANEL / 2.0, TOP - 18.0, "middle", title);
     for (number, depth) in depths.iter().enumerate() {
         let start = left + LEFT + number as f64 * group;
@@ -49,7 +49,7 @@ fn panel(out: &mut String, left: f64, title: &str, depths: &[Depth], of: fn(&Dep
             let x = start + index as f64 * bar;
             rectangle(out, (x, FLOOR - height), (bar - 1.0, height), colour);
         }
-        label(out, start + 1.5 * bar, FLOOR + 14.0, "middle", &format!("depth {}", depth.depth));
+        label(out, start + 2.0 * bar, FLOOR + 14.0, "middle", &format!("depth {}", depth.depth));
     }
     for part in 0..=4 {
         let value = most * f64::from(part) / 4.0;
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn every_figure_has_a_bar_of_its_height() {
-        let depth = Depth { depth: 4, rate: [50.0, 75.0, 100.0], doorbells: [2.0, 1.0, 0.0] };
+        let depth = Depth { depth: 4, rate: [50.0, 75.0, 80.0, 100.0], doorbells: [2.0, 1.5, 1.0, 0.0] };
         let drawing = draw(&Table { points: vec![depth], boots: 1, disk: "x".into() });
-        for height in ["200.0", "150.0", "100.0", "0.0"] {
+        for height in ["200.0", "160.0", "150.0", "100.0", "0.0"] {
             assert!(drawing.contains(&format!("height=\"{height}\"")), "{drawing}");
         }
         assert_eq!(drawing.matches("depth 4").count(), 2);

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::table::{Depth, Table, Variant};
+use super::table::{Depth, Figures, Table, Variant};
 use crate::failure::Failure;
 use crate::image::Image;
 use crate::shell::say;
@@ -15,7 +15,7 @@ use crate::{disk as disks, setup, shell};
 /// Commands in flight.
 const DEPTHS: [u64; 4] = [1, 4, 16, 64];
 /// Boots of which the median is taken.
-const BOOTS: usize = 3;
+const BOOTS: usize = 5;
 /// Reads in a boot whose time is taken, and in one whose doorbells are counted.
 const TIMED: u64 = 16384;
 const COUNTED: u64 = 4096;
@@ -61,14 +61,14 @@ impl Bench<'_> {
     }
 
     fn point(&self, depth: u64) -> Result<Depth, Failure> {
-        let mut rates = [const { Vec::new() }; 3];
+        let mut rates = Variant::ALL.map(|_| Vec::new());
         // Variants take turns, so that whatever else the host does meanwhile hits all of them.
         for _ in 0..BOOTS {
             for (variant, rates) in Variant::ALL.into_iter().zip(&mut rates) {
                 rates.push(rate(&self.success(&line(variant, TIMED, depth), false)?)?);
             }
         }
-        let mut doorbells = [0.0; 3];
+        let mut doorbells = Figures::default();
         for (variant, doorbells) in Variant::ALL.into_iter().zip(&mut doorbells) {
             *doorbells = counted(&self.success(&line(variant, COUNTED, depth), true)?)? / COUNTED as f64;
         }
@@ -102,6 +102,7 @@ impl Bench<'_> {
 fn line(variant: Variant, reads: u64, depth: u64) -> String {
     let (doorbells, word) = match variant {
         Variant::Plain => ("off", " plain"),
+        Variant::PlainShadow => ("on", " plain"),
         Variant::Batched => ("off", ""),
         Variant::Shadow => ("on", ""),
     };

@@ -1,6 +1,6 @@
 //! What changes data: only with `--rw`, only in the range that was named, and as `cmp` sees it afterwards.
 
-use crate::common::{count, disk, figures, run, sum, tool, virt};
+use crate::common::{count, disk, figures, sum, tool, virt};
 
 #[test]
 fn without_rw_nothing_that_changes_data_is_sent() {
@@ -68,36 +68,6 @@ fn a_drive_that_refuses_a_write_is_told_as_the_device_says() {
             .failed_with(1, &[status]);
     }
     assert_eq!(before, tool("sha256sum", &[&path]));
-}
-
-#[test]
-fn one_list_of_operations_gives_the_same_on_qemus_controller_and_on_the_emulated_m1() {
-    let outcomes = |machine: &str| -> Vec<(String, String)> {
-        let path = disk(&format!("operations-{machine}.img"), &["--size", "32M"]);
-        let call =
-            run(&["--machine", machine, "--disk", &path, "--rw=5120..5183", "--cmd", "operations 5120"]).succeeded();
-        let lines = call.console.lines().filter_map(|line| line.strip_prefix("operation: ")?.split_once(": "));
-        lines.map(|(name, outcome)| (name.to_owned(), outcome.to_owned())).collect()
-    };
-    let (qemu, apple) = (outcomes("virt"), outcomes("t8103"));
-    assert!(qemu.len() > 30, "{qemu:?}");
-    assert_eq!(qemu.len(), apple.len());
-    for ((name, on_qemu), (same, on_apple)) in qemu.iter().zip(&apple) {
-        assert_eq!(name, same);
-        // Optional commands, which Apple's controller lacks.
-        if on_apple == "not there" {
-            continue;
-        }
-        // QEMU answers with Invalid Field where the specification has Invalid Log Page.
-        if name == "get a log page that there is not" {
-            assert!(
-                on_qemu.contains("invalid field") && on_apple.contains("invalid log page"),
-                "{on_qemu}, {on_apple}"
-            );
-            continue;
-        }
-        assert_eq!(on_qemu, on_apple, "{name}");
-    }
 }
 
 #[test]

@@ -19,7 +19,9 @@ fn lists(call: &Call) -> Vec<Vec<Line>> {
         };
         // The list begins with what its first line names.
         match lists.last_mut() {
-            Some(list) if list.first().is_some_and(|(first, _)| first != name) => list.push((name.into(), outcome.into())),
+            Some(list) if list.first().is_some_and(|(first, _)| first != name) => {
+                list.push((name.into(), outcome.into()))
+            }
             _ => lists.push(vec![(name.into(), outcome.into())]),
         }
     }
@@ -35,7 +37,8 @@ fn list(call: &Call) -> Vec<Line> {
 
 #[test]
 fn qemus_controller_and_apples_give_the_same_data_and_the_same_statuses() {
-    let (here, there) = (disk("operations-qemu.img", &["--size", "32M"]), disk("operations-m1.img", &["--size", "32M"]));
+    let (here, there) =
+        (disk("operations-qemu.img", &["--size", "32M"]), disk("operations-m1.img", &["--size", "32M"]));
     let qemu = list(&virt(&["--disk", &here, RANGE, LIST]).succeeded());
     let apple = list(&run(&["--disk", &there, RANGE, LIST]).succeeded());
     let names = |list: &[Line]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();

@@ -101,8 +101,14 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
     /// Arms writes to these blocks of the disk that commands are for at first, and to no others.
     ///
     /// # Errors
-    /// A range that is not on the disk, or a disk that takes no writes.
+    /// A range that is not on the disk, or a disk that takes no writes. Nothing is armed either where a controller is missing:
+    /// the first one that is there may not be the one that is meant.
     pub fn arm(&mut self, writable: Writable) -> Result<(), Reason> {
+        if !self.storage.is_complete() {
+            return Err(Reason::new(
+                "arming writes: a controller is missing, so the disk may be another than is meant",
+            ));
+        }
         let disk = self.selected;
         let id = disk.namespace;
         let controller = self.controller()?;

@@ -42,7 +42,7 @@ pub(crate) fn apple(board: &host::Board) -> Ans<HostPlatform> {
 
 /// Controllers on PCI Express, up, in that order.
 pub(crate) fn standard(boards: &[pcie::Board], shadow: ShadowDoorbells) -> PciStorage<pcie::HostPlatform> {
-    let mut storage = PciStorage(heapless::Vec::new());
+    let mut storage = PciStorage::new();
     for (device, board) in (1..).zip(boards) {
         let mut config = Config::default();
         config.queue_pairs = 2;
@@ -50,7 +50,7 @@ pub(crate) fn standard(boards: &[pcie::Board], shadow: ShadowDoorbells) -> PciSt
             Controller::enable(board.bar(), board.pool(), board.clock(), config, PcieConfig::new(shadow), &mut |_| ());
         let address = hal::pci::Address { bus: 0, device, function: 0 };
         let place = Place::Pci { address, vendor: 0x1b36, device: 0x10 };
-        storage.0.push((place, controller.unwrap())).unwrap();
+        storage.controllers.push((place, controller.unwrap())).unwrap();
     }
     storage
 }

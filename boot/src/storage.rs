@@ -48,6 +48,10 @@ pub trait Storage {
     /// How many there are.
     fn count(&self) -> usize;
 
+    /// Whether every controller that the machine has is among them. If not, they may have other indices than someone expects
+    /// who knows the machine.
+    fn is_complete(&self) -> bool;
+
     /// Where one of them is.
     fn place(&self, index: usize) -> Option<Place>;
 
@@ -71,6 +75,10 @@ impl<P: Platform<Clock: Clone>> Storage for Ans<P> {
         1
     }
 
+    fn is_complete(&self) -> bool {
+        true
+    }
+
     fn place(&self, index: usize) -> Option<Place> {
         (index == 0).then_some(Place::Coprocessor)
     }
@@ -88,22 +96,44 @@ impl<P: Platform<Clock: Clone>> Storage for Ans<P> {
     }
 }
 
-/// The controllers on PCI Express that came up, in the order of the bus.
-pub struct PciStorage<P: Platform<Clock: Clone>>(pub Vec<(Place, Controller<P, PcieTransport<P>>), CONTROLLERS>);
+/// Controllers on PCI Express.
+pub struct PciStorage<P: Platform<Clock: Clone>> {
+    /// Those that came up, in the order of the bus.
+    pub controllers: Vec<(Place, Controller<P, PcieTransport<P>>), CONTROLLERS>,
+    /// How many the bus may have between them that did not come up.
+    pub missing: usize,
+}
+
+impl<P: Platform<Clock: Clone>> PciStorage<P> {
+    /// No controller yet.
+    pub const fn new() -> Self {
+        Self { controllers: Vec::new(), missing: 0 }
+    }
+}
+
+impl<P: Platform<Clock: Clone>> Default for PciStorage<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl<P: Platform<Clock: Clone>> Storage for PciStorage<P> {
     type Platform = P;
 
     fn count(&self) -> usize {
-        self.0.len()
+        self.controllers.len()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.missing == 0
     }
 
     fn place(&self, index: usize) -> Option<Place> {
-        self.0.get(index).map(|(place, _)| *place)
+        self.controllers.get(index).map(|(place, _)| *place)
     }
 
     fn controller(&mut self, index: usize) -> Option<&mut dyn AnyController<P>> {
-        match self.0.get_mut(index) {
+        match self.controllers.get_mut(index) {
             Some((_, controller)) => Some(controller),
             None => None,
         }

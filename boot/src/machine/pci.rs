@@ -24,7 +24,7 @@ const QUEUE_PAIRS: u16 = 2;
 type Functions<'w> = Enumeration<&'w PhysicalWindow, CONTROLLERS>;
 
 /// Not on the stack: the account of a controller's commands is some 10 KiB for each queue pair.
-static STORAGE: Mutex<PciStorage<Machine>> = Mutex::new(PciStorage(heapless::Vec::new()));
+static STORAGE: Mutex<PciStorage<Machine>> = Mutex::new(PciStorage::new());
 
 /// The whole run, from the host bridge to the last command.
 pub(super) fn run(tree: &Tree<'_>, host: &Node<'_>, mapper: &mut Mapper) -> Result<(), Reason> {
@@ -41,7 +41,9 @@ pub(super) fn run(tree: &Tree<'_>, host: &Node<'_>, mapper: &mut Mapper) -> Resu
     step::enter("bringing up the storage");
     let mut storage = STORAGE.lock();
     let first = bring_up(&mut found, mapper, &mut storage);
-    let job = match (storage.0.is_empty(), first) {
+    // A function that cannot be used is among the problems. One too many is not: it stands behind those that are driven.
+    storage.missing += found.problems.len();
+    let job = match (storage.controllers.is_empty(), first) {
         (true, Some(reason)) => Err(reason),
         (true, None) => Err(Reason::new(match found.problems.first() {
             Some(problem) => Reason::new(format_args!("no usable NVMe controller: {problem}")),
@@ -67,10 +69,12 @@ fn bring_up(
     let mut first = None;
     for function in &mut found.functions {
         let place = Place::Pci { address: function.address(), vendor: function.vendor(), device: function.device() };
+        console::line(format_args!("nvme: {place}"));
         match enable(function, mapper, pool) {
             // There is room: no more functions are found than that.
-            Ok(controller) => drop(storage.0.push((place, controller))),
+            Ok(controller) => drop(storage.controllers.push((place, controller))),
             Err(reason) => {
+                storage.missing += 1;
                 let reason = Reason::during("nvme", format_args!("{place}: {reason}"));
                 hal::error!("{}", hal::log::Shown(&reason));
                 first.get_or_insert(reason);
@@ -105,7 +109,7 @@ fn enable(
 #[inline(never)]
 fn take_down(storage: &mut PciStorage<Machine>) -> Result<(), Reason> {
     let mut first = Ok(());
-    while let Some((place, controller)) = storage.0.pop() {
+    while let Some((place, controller)) = storage.controllers.pop() {
         if let Err(failure) = controller.shutdown() {
             let reason = Reason::during("shutdown", format_args!("{place}: {failure}"));
             hal::error!("{}", hal::log::Shown(&reason));

@@ -99,15 +99,15 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
         for (id, why) in controller.left_out() {
             writeln!(out, "namespace {id} is not used: {why}").map_err(Reason::new)?;
         }
-        if controller.namespaces().is_empty() { Err(none(controller)) } else { Ok(()) }
+        if controller.namespaces().is_empty() { Err(none(controller, selected.controller)) } else { Ok(()) }
     }
 }
 
 /// Why there is nothing to work on.
-fn none<P: Platform>(controller: &dyn AnyController<P>) -> Reason {
+fn none<P: Platform>(controller: &dyn AnyController<P>, index: usize) -> Reason {
     match controller.left_out().first() {
         Some((id, _)) => missing(controller, *id),
-        None => Reason::new("no active namespace"),
+        None => Reason::new(format_args!("controller {index} has no active namespace")),
     }
 }
 

@@ -108,6 +108,23 @@ fn commands_go_to_the_selected_controller_and_what_is_armed_stays_with_the_first
 }
 
 #[test]
+fn nothing_is_armed_where_a_controller_is_missing_that_may_have_been_the_first() {
+    let (mut storage, _) = standard(|_| ());
+    storage.missing = 1;
+    has(&refused(&mut storage, &[]), &["arming writes", "a controller is missing"]);
+    // It can be read all the same.
+    assert_eq!(rig::monitor(&mut storage, None, &["sha256 0 1"]).1, Ok(()));
+}
+
+#[test]
+fn a_controller_without_namespaces_says_so() {
+    let (mut storage, _) = standard(|config| config.namespaces.clear());
+    has(&rig::monitor(&mut storage, None, &["namespaces"]).1.unwrap_err(), &["controller 0 has no active namespace"]);
+    has(&refused(&mut storage, &[]), &["arming writes: there is no namespace 1"]);
+    has(&rig::monitor(&mut storage, None, &["controllers"]).0, &["namespaces none"]);
+}
+
+#[test]
 fn health_is_shown_with_its_units() {
     let (mut storage, board) = standard(|_| ());
     board.set_temperature(300);

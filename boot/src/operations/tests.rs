@@ -25,7 +25,7 @@ fn standard(change: impl FnOnce(&mut sim::pcie::ControllerConfig), shadow: Shado
     let board = rig::controller(change);
     let mut storage = rig::standard(std::slice::from_ref(&board), shadow);
     let lines = lines(&mut storage);
-    for (_, controller) in storage.0 {
+    for (_, controller) in storage.controllers {
         controller.shutdown().unwrap();
     }
     board.finish();

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use hal::{Clock, Platform};
+use hal::{Clock, DmaPool, Platform};
 use heapless::Vec;
 use nvme::{Buffer, Completion, Controller, Operation, Refused, Request, Ticket, Transport};
 
@@ -47,20 +47,11 @@ impl Target {
         Ok(Self { namespace, block_size: found.block_size(), blocks: found.blocks })
     }
 
+    /// A read of these blocks.
     #[inline(always)]
-    fn read<P: Platform, C: AnyController<P> + ?Sized>(
-        self,
-        controller: &mut C,
-        pair: u16,
-        (lba, count): (u64, u32),
-        buffer: Buffer<P::Pool>,
-    ) -> Result<Ticket, Reason> {
+    fn read<D: DmaPool>(self, lba: u64, count: u32, buffer: Buffer<D>) -> Request<D> {
         let operation = Operation::Read { lba, count };
-        let request = Request { namespace: self.namespace, operation, buffer: Some(buffer) };
-        match controller.submit_on(pair, request) {
-            Ok(ticket) => Ok(ticket),
-            Err(Refused { error, .. }) => Err(Reason::new(format_args!("block {lba}: {error}"))),
-        }
+        Request { namespace: self.namespace, operation, buffer: Some(buffer) }
     }
 }
 
@@ -89,9 +80,13 @@ pub fn random_reads<P: Platform, T: Transport<P>>(
     mark("bench-start");
     let began = controller.clock().now();
     let mut read = |controller: &mut Controller<P, T>, buffer| {
-        target.read(controller, 0, (random.below(places) * u64::from(blocks), blocks), buffer)
+        let request = target.read(random.below(places) * u64::from(blocks), blocks, buffer);
+        match controller.submit_on(0, request) {
+            Ok(_) => Ok(()),
+            Err(Refused { error, .. }) => Err(Reason::during("a random read", error)),
+        }
     };
-    let filled = buffers.into_iter().try_for_each(|buffer| read(controller, buffer).map(drop));
+    let filled = buffers.into_iter().try_for_each(|buffer| read(controller, buffer));
     let mut left = count - in_flight;
     let result = filled.and_then(|()| {
         loop {
@@ -163,13 +158,13 @@ pub fn soak<P: Platform<Clock: Clone>>(
             let blocks = (1 + random.below(largest)).min(target.blocks);
             let lba = random.below(target.blocks - blocks + 1);
             let count = u32::try_from(blocks).unwrap_or(u32::MAX);
-            match target.read(controller, pair, (lba, count), buffer) {
+            match controller.submit_on(pair, target.read(lba, count, buffer)) {
                 // There is room: the depth is at most the number of tags.
                 Ok(ticket) => {
                     let bytes = blocks * u64::from(target.block_size);
                     let _ = outstanding.push(Outstanding { ticket, lba, bytes });
                 }
-                Err(reason) => break Err(reason),
+                Err(Refused { error, .. }) => break Err(Reason::new(format_args!("block {lba}: {error}"))),
             }
             // No pair is ever too full: each alone has room for all of them.
             pair = if pair + 1 < controller.queue_pairs() { pair + 1 } else { 0 };

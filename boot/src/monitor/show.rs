@@ -30,6 +30,9 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
             let kind = kind(controller.doorbells());
             writeln!(out, ", queue pairs {pairs}, {kind} doorbells").map_err(Reason::new)?;
         }
+        if !storage.is_complete() {
+            writeln!(out, "a controller is missing: the log says which did not come up").map_err(Reason::new)?;
+        }
         Ok(())
     }
 

@@ -112,6 +112,7 @@ fn nothing_is_armed_where_a_controller_is_missing_that_may_have_been_the_first()
     let (mut storage, _) = standard(|_| ());
     storage.missing = 1;
     has(&refused(&mut storage, &[]), &["arming writes", "a controller is missing"]);
+    has(&rig::monitor(&mut storage, None, &["controllers"]).0, &["a controller is missing"]);
     // It can be read all the same.
     assert_eq!(rig::monitor(&mut storage, None, &["sha256 0 1"]).1, Ok(()));
 }

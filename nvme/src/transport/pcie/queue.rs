@@ -176,9 +176,11 @@ impl<P: DmaPool> RingPair<P> {
                 pool.observe();
                 self.tell(window, shadow, counters);
             }
-            // A controller that overran the queue must not hold us here: what there is room for at most.
+            // A controller that never stops must not hold us here: what there is room for at most, and no more than one lap
+            // where each entry is given back at once.
+            let entries = self.completion.entries();
             match self.completion.next() {
-                Some(next) if self.untold < self.completion.entries() - 1 => word = next,
+                Some(next) if self.untold < entries - 1 && batch.entries < u32::from(entries) => word = next,
                 _ => break,
             }
         }

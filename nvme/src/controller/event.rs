@@ -108,16 +108,22 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let Some(event) = self.events.waiting.pop_front() else { return Ok(None) };
         self.counters.events = self.events.total;
         // A log page of the vendor's may be of any length, and reading it is the vendor's own affair.
-        if event.log != 0 && event.log < 0x80 {
+        let read = if event.log != 0 && event.log < 0x80 {
             let page = self.page.address();
-            self.admin(SubmissionEntry::log_page(event.log, u32::MAX, log::HEALTH_SIZE, false, page))?;
-        }
+            self.admin(SubmissionEntry::log_page(event.log, u32::MAX, log::HEALTH_SIZE, false, page))
+        } else {
+            Ok(0)
+        };
+        // Whatever came of that: without a request the controller could never tell of anything again.
         self.request_events();
-        Ok(Some(event))
+        read.map(|_| Some(event))
     }
 
     /// Sends requests for events: at first as many as the controller takes, later those that came back.
     pub(super) fn request_events(&mut self) {
+        if self.admin_lost {
+            return;
+        }
         for tag in 0..64 {
             if self.events.returned >> tag & 1 != 0 {
                 let entry = SubmissionEntry { opcode: admin::ASYNCHRONOUS_EVENT_REQUEST, ..SubmissionEntry::default() };

@@ -154,9 +154,10 @@ struct Pair<P: Platform> {
     /// Which of its queues exist in the controller.
     submission: bool,
     completion: bool,
-    /// Batches that came back, and how many that were when someone looked whether the pair is stalled.
+    /// Batches that came back.
     batches: u32,
-    batches_seen: u32,
+    /// How many that were when someone looked last whether the pair is stalled, if commands were in flight then.
+    waited: Option<u32>,
 }
 
 impl Counters {

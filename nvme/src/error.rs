@@ -78,6 +78,8 @@ pub enum Fault {
     },
     /// The registers read as all ones.
     Gone,
+    /// The last reset did not bring it up again, or its queues could not be made anew.
+    NotUp,
 }
 
 impl fmt::Display for Fault {
@@ -88,6 +90,7 @@ impl fmt::Display for Fault {
             }
             Self::Fatal { status } => write!(f, "the controller reports a fatal error (CSTS {status:#010x})"),
             Self::Gone => f.write_str("the controller is gone (its registers read as all ones)"),
+            Self::NotUp => f.write_str("the controller was not brought up again"),
         }
     }
 }

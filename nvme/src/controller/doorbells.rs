@@ -48,8 +48,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         if wanted == ShadowDoorbells::Off || !self.identity.doorbell_buffers {
             return Ok(());
         }
-        self.delete_queues()?;
-        self.recreate_queues()
+        let result = self.delete_queues().and_then(|()| self.recreate_queues());
+        self.settle(result)
     }
 
     /// Whether commands that were submitted wait for one doorbell, and completion entries are given back in batches (as at
@@ -81,8 +81,10 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     pub(super) fn wake_stalled(&mut self) {
         let shadowed = self.transport.doorbell_buffers_bound();
         for (index, pair) in (0u16..).zip(&mut self.pairs) {
-            let stalled = pair.slots.in_flight() != 0 && pair.batches == pair.batches_seen;
-            pair.batches_seen = pair.batches;
+            // A pair that was idle at the last look has waited for less than a period.
+            let waits = pair.slots.any_in_flight().then_some(pair.batches);
+            let stalled = waits.is_some() && waits == pair.waited;
+            pair.waited = waits;
             if stalled && shadowed {
                 hal::warn!("no completion on queue pair {} for long: ringing again", index);
                 self.transport.ring_again(&self.window, index);

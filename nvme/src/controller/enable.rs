@@ -52,6 +52,19 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// # Errors
     /// [`Error`]: the controller takes no commands; reset it again or shut it down.
     pub fn reset(&mut self) -> Result<(), Error> {
+        let result = self.try_reset();
+        self.settle(result)
+    }
+
+    /// After a step that can leave the controller without its queues: if it failed, no command is accepted any more.
+    pub(super) fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        if result.is_err() {
+            self.fault.get_or_insert(Fault::NotUp);
+        }
+        result
+    }
+
+    fn try_reset(&mut self) -> Result<(), Error> {
         if self.answers() {
             // Firmware minds if EN is cleared while they exist; a controller that cannot delete them is reset all the same.
             if let Err(error) = self.delete_queues() {
@@ -61,8 +74,12 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.disable()?;
         self.pairs.iter_mut().for_each(|pair| pair.slots.reset());
         let before = core::mem::take(&mut self.namespaces);
-        self.start(&mut |_| ())?;
-        for namespace in &mut self.namespaces {
+        if let Err(error) = self.start(&mut |_| ()) {
+            // The next attempt knows from them what was armed.
+            self.namespaces = before;
+            return Err(error);
+        }
+        for namespace in self.namespaces.iter_mut().filter(|namespace| !namespace.write_protected) {
             let same = before.iter().find(|old| old.id == namespace.id);
             if let Some(old) =
                 same.filter(|old| (old.blocks, old.block_shift) == (namespace.blocks, namespace.block_shift))
@@ -157,7 +174,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
         self.await_status(Step::Disable, self.ready_limit(), CSTS::RDY::CLEAR)?;
         for pair in &mut self.pairs {
-            (pair.submission, pair.completion) = (false, false);
+            (pair.submission, pair.completion, pair.waited) = (false, false, None);
         }
         self.forget_events();
         Ok(())
@@ -303,7 +320,7 @@ fn memory<P: Platform, T: Transport<P>>(
         match Lent::new(pool, TAGS * list_bytes, page) {
             Ok(lists) => {
                 let slots = Slots::new(transport.tags(Queue::Io(index)), index);
-                let pair = Pair { slots, lists, submission: false, completion: false, batches: 0, batches_seen: 0 };
+                let pair = Pair { slots, lists, submission: false, completion: false, batches: 0, waited: None };
                 // There is room: a transport has at most so many pairs.
                 let _ = pairs.push(pair);
             }

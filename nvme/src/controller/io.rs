@@ -93,12 +93,14 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     ///
     /// A command that timed out is told of once, and the controller takes no more from then on.
     pub fn poll(&mut self) -> Option<Completion<P::Pool>> {
-        for _ in 0..self.granted {
+        // A pair that the controller did not grant again may still have ends to tell of from before a reset.
+        let pairs = self.transport.pairs();
+        for _ in 0..pairs {
             let index = self.turn;
             let end = self.poll_on(index);
             // The turn passes on when a batch is told of, so that a busy pair does not keep the others waiting.
             if !self.any_finished_on(index) {
-                self.turn = if index + 1 < self.granted { index + 1 } else { 0 };
+                self.turn = if index + 1 < pairs { index + 1 } else { 0 };
             }
             if end.is_some() {
                 return end;

@@ -26,7 +26,7 @@ fn transfers_of_every_shape_of_list_arrive_with_every_page_size() {
         let page = driver.page_size();
         assert_eq!(page, 4096 << page_min);
         arm(&mut driver, 1);
-        let offsets = [0, 512, page - 512, 4, page - 4, 0, page / 2, 8];
+        let offsets = [0x10, 512, page - 512, 4, page - 4, 0x800, page / 2, page - 8];
         for (pages, offset) in [1, 2, 3, 511, 512, 513, 1023, 1025].into_iter().zip(offsets) {
             let bytes = pages * page;
             if bytes > 16 << 20 {

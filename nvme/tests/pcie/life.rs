@@ -205,6 +205,8 @@ fn a_controller_that_would_not_be_disabled_for_a_reset_is_sent_nothing() {
     let request = read_block(&driver, 3);
     assert!(matches!(driver.submit(request).unwrap_err().error, SubmitError::Dead(_)));
     drop(driver);
+    let (used, quarantined) = rig.board.pool_pages();
+    assert_eq!(used, quarantined);
     rig.clean();
 }
 
@@ -243,4 +245,44 @@ fn the_register_block_is_as_if_untouched_when_the_pool_has_no_memory() {
     rig.nothing_left();
     rig.clean();
     assert_eq!(rig.board.bar().read32(0x14) & 1, 0);
+}
+
+#[test]
+fn a_controller_that_failed_under_its_former_owner_comes_up_under_the_next() {
+    let (rig, mut driver) = up(ControllerConfig::new(), ShadowDoorbells::BeforeQueues);
+    rig.board.add_fault(Fault::Fatal(1));
+    submit(&mut driver, 1);
+    assert!(driver.wait().unwrap().result.is_err());
+    driver.abandon();
+    rig.board.clear_faults();
+    let mut driver = rig.enable(Config::default(), ShadowDoorbells::BeforeQueues);
+    stream(&mut driver, 0, 20, 4, 1);
+    driver.shutdown().unwrap();
+    rig.clean();
+}
+
+#[test]
+fn ends_that_were_not_polled_before_a_reset_stay_what_they_were() {
+    let (rig, mut driver) = up(ControllerConfig::new(), ShadowDoorbells::BeforeQueues);
+    let tickets = [submit(&mut driver, 1), submit(&mut driver, 2)];
+    driver.ring();
+    rig.board.pass(10_000_000);
+    let first = driver.poll().unwrap().ticket;
+    driver.reset().unwrap();
+    let second = driver.poll().unwrap();
+    assert_eq!(second.result, Ok(()));
+    assert!(tickets.contains(&first) && tickets.contains(&second.ticket) && first != second.ticket);
+    drop(second);
+    rig.down(driver);
+}
+
+#[test]
+fn a_shutdown_awaits_what_is_in_flight() {
+    let (rig, mut driver) = up(ControllerConfig::new(), ShadowDoorbells::BeforeQueues);
+    for lba in 0..30 {
+        submit(&mut driver, lba);
+    }
+    rig.down(driver);
+    assert_eq!(rig.ran("read"), 30);
+    assert!(!rig.board.noted("commands-dropped") && !rig.board.noted("command-failed"));
 }

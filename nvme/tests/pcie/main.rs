@@ -12,6 +12,7 @@
 mod rig;
 
 mod aborts;
+mod blocking;
 mod bring_up;
 mod commands;
 mod event;

@@ -181,3 +181,19 @@ fn a_format_that_the_driver_cannot_use_is_left_out_by_what_it_is() {
         rig.down(driver);
     }
 }
+
+#[test]
+fn a_namespace_is_as_large_as_what_can_be_addressed_of_it() {
+    let (rig, mut driver) = meddled(ControllerConfig::new(), |board, seen| {
+        if seen.opcode == 0x06 && seen.tenth & 0xff == 0 {
+            // NSZE, NCAP, NUSE.
+            for (offset, blocks) in [(0, 1000u64), (8, 900), (16, 12)] {
+                board.poke(seen.prp1 + offset, &blocks.to_le_bytes());
+            }
+        }
+    });
+    assert_eq!(driver.namespaces()[0].blocks, 1000);
+    driver.read(1, 999, &mut [0; 512]).unwrap();
+    driver.read(1, 1000, &mut [0; 512]).unwrap_err();
+    rig.down(driver);
+}

@@ -106,3 +106,30 @@ fn each_pair_can_be_polled_by_itself() {
     assert!(driver.poll_on(7).is_none());
     rig.down(driver);
 }
+
+#[test]
+fn ends_of_a_pair_that_a_reset_took_away_are_still_polled() {
+    let rig = Rig::new(ControllerConfig::new());
+    let mut driver = rig.enable(settings(|config| config.queue_pairs = 4), ShadowDoorbells::BeforeQueues);
+    for index in 0..4 {
+        let request = read_block(&driver, 7);
+        driver.submit_on(index, request).unwrap();
+    }
+    driver.ring();
+    // From now on the controller grants one pair.
+    rig.tap.borrow_mut().rewrite = Some(Box::new(|entry: &mut [u8]| {
+        if entry[0] == 0x09 {
+            entry[44..48].fill(0);
+        }
+    }));
+    driver.reset().unwrap();
+    assert_eq!(driver.queue_pairs(), 1);
+    let mut ended = Vec::new();
+    while let Some(completion) = driver.poll() {
+        ended.push(completion.ticket.queue_pair());
+    }
+    ended.sort_unstable();
+    assert_eq!(ended, [0, 1, 2, 3]);
+    stream(&mut driver, 0, 20, 3, 1);
+    rig.down(driver);
+}

@@ -175,8 +175,10 @@ fn turning_on_what_is_on_changes_nothing_that_matters() {
     for shadow in BOTH {
         let (rig, mut driver) = up(ControllerConfig::new(), shadow);
         driver.set_shadow_doorbells(shadow).unwrap();
-        stream(&mut driver, 0, 50, 8, 1);
+        stream(&mut driver, 0, 150, 8, 1);
         assert!(driver.doorbells().shadowed);
+        // The shadow says where the queue of 65 entries is, whether or not the register was written last.
+        assert_eq!(rig.board.peek(pages(&rig).prp1 + 8, 4), (150u32 % 65).to_le_bytes());
         rig.down(driver);
     }
 }

@@ -137,3 +137,39 @@ fn a_flush_has_a_limit_of_its_own() {
     assert_eq!((driver.counters().aborts, driver.fault()), (0, None));
     rig.down(driver);
 }
+
+#[test]
+fn a_command_whose_doorbell_got_lost_times_out_where_nothing_is_rung_again() {
+    let rig = Rig::new(ControllerConfig::new());
+    let mut driver = rig.enable(impatient(), ShadowDoorbells::Off);
+    rig.board.add_fault(Fault::DoorbellsLost(1));
+    submit(&mut driver, 1);
+    let completion = driver.wait().unwrap();
+    assert!(matches!(completion.result, Err(CommandError::TimedOut { .. })));
+    assert_eq!((rig.ran("abort"), driver.counters().aborts), (1, 1));
+    driver.reset().unwrap();
+    stream(&mut driver, 0, 10, 2, 2);
+    rig.down(driver);
+}
+
+#[test]
+fn a_shutdown_may_take_as_long_as_the_controller_reports() {
+    const RTD3E: u64 = 88;
+    for (reported, works) in [(0u32, false), (3_000_000, true), (u32::MAX, true)] {
+        let mut config = ControllerConfig::new();
+        config.timings.shutdown = 2_500_000_000;
+        let rig = Rig::new(config);
+        rig.tap.borrow_mut().meddle = Some(Box::new(move |board, seen| {
+            if seen.opcode == 0x06 && seen.tenth & 0xff == 1 {
+                board.poke(seen.prp1 + RTD3E, &reported.to_le_bytes());
+            }
+        }));
+        let driver = rig.enable(impatient(), ShadowDoorbells::BeforeQueues);
+        match driver.shutdown() {
+            Ok(_) => assert!(works),
+            Err(failure) => assert!(!works && matches!(failure.error, Error::TimedOut { step: Step::Shutdown, .. })),
+        }
+        rig.nothing_left();
+        rig.clean();
+    }
+}

@@ -7,6 +7,7 @@ use hal::DmaError;
 use hal::time::Span;
 
 use crate::controller::Parts;
+use crate::durability::{DeferredError, FlushPolicy};
 use crate::spec::status::Status;
 use crate::transport::TransportError;
 
@@ -23,6 +24,10 @@ pub enum Step {
     IdentifyController,
     /// Set the number of queues.
     SetQueueCount,
+    /// Read whether the write cache is on.
+    ReadWriteCache,
+    /// Perform the flushes that wait.
+    Flush,
     /// Give the controller the doorbell buffers.
     DoorbellBuffers,
     /// Create the IO completion queue.
@@ -49,6 +54,8 @@ impl fmt::Display for Step {
             Self::Enable => "enabling the controller (CC.EN = 1, awaiting CSTS.RDY = 1)",
             Self::IdentifyController => "identifying the controller",
             Self::SetQueueCount => "setting the number of queues",
+            Self::ReadWriteCache => "reading whether the write cache is on",
+            Self::Flush => "performing the flushes that wait",
             Self::DoorbellBuffers => "giving the controller the doorbell buffers",
             Self::CreateCompletionQueue => "creating the IO completion queue",
             Self::CreateSubmissionQueue => "creating the IO submission queue",
@@ -123,6 +130,13 @@ pub enum Error {
         /// CAP.MPSMIN.
         smallest: u64,
     },
+    /// Flushes could not be performed.
+    Flush {
+        /// The step.
+        step: Step,
+        /// How.
+        error: BlockError,
+    },
     /// The transport cannot be made.
     Transport(TransportError),
     /// No memory for PRP lists or Identify data.
@@ -137,6 +151,7 @@ impl fmt::Display for Error {
             }
             Self::Fault { step, fault } => write!(f, "{step}: {fault}"),
             Self::Command { step, error } => write!(f, "{step}: {error}"),
+            Self::Flush { step, error } => write!(f, "{step}: {error}"),
             Self::PageSize { smallest } => {
                 write!(f, "probing the controller: its smallest page is 2^{} bytes, 65536 are the most", 12 + smallest)
             }
@@ -241,6 +256,20 @@ pub enum SubmitError {
         /// The opcode.
         opcode: u8,
     },
+    /// A policy that defers flushes is armed by [`crate::Controller::defer_flushes`] alone.
+    NotArmed,
+    /// A delay that makes no sense for deferred flushes.
+    Delay {
+        /// The delay that was asked for.
+        asked: Duration,
+    },
+    /// Something went wrong with flushes that had been answered. Told once; what was submitted was not sent.
+    Deferred {
+        /// The namespace.
+        namespace: u32,
+        /// What went wrong.
+        error: DeferredError,
+    },
     /// There is no IO queue pair of that index.
     UnknownQueuePair {
         /// The index.
@@ -274,6 +303,12 @@ impl fmt::Display for SubmitError {
             Self::ReadOnly => f.write_str("writing these blocks was not armed"),
             Self::WriteProtected { namespace } => write!(f, "namespace {namespace} is write protected"),
             Self::Unsupported { opcode } => write!(f, "the controller does not have the command {opcode:#04x}"),
+            Self::NotArmed => f.write_str("deferring flushes has to be armed by a call of its own"),
+            Self::Delay { asked } => {
+                let (shortest, longest) = (Span(FlushPolicy::SHORTEST), Span(FlushPolicy::LONGEST));
+                write!(f, "flushes cannot be deferred by {}: {shortest} to {longest} can", Span(*asked))
+            }
+            Self::Deferred { namespace, error } => write!(f, "namespace {namespace}: {error}"),
             Self::UnknownQueuePair { index } => write!(f, "there is no IO queue pair {index}"),
             Self::BufferTooShort { needed, given } => write!(f, "a buffer of {given} bytes, {needed} are needed"),
             Self::Misaligned { address } => write!(f, "the buffer's address {address:#x} is no multiple of 4"),

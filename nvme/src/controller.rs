@@ -2,9 +2,11 @@
 
 mod admin;
 mod blocking;
+mod cache;
 mod doorbells;
 mod enable;
 mod event;
+mod flush;
 mod identify;
 mod io;
 mod log;
@@ -19,12 +21,14 @@ use hal::Platform;
 use self::event::Events;
 use crate::buffer::Lent;
 use crate::config::Config;
-use crate::error::{Fault, SubmitError};
+use crate::durability::{DeferredError, Flushes, WriteCache};
+use crate::error::{BlockError, Fault, SubmitError};
 use crate::identity::{Access, Identity, Namespace, Unusable};
 use crate::prp::PageSize;
 use crate::slots::{Limits, Slots};
 use crate::transport::{MOST_PAIRS, Queue, Transport};
 
+pub use self::cache::CacheError;
 pub use self::doorbells::DoorbellState;
 pub use self::event::Event;
 pub use self::log::{ERRORS, ErrorEntry, Health, Select};
@@ -125,6 +129,12 @@ pub struct Controller<P: Platform, T: Transport<P>> {
     page: Lent<P::Pool>,
     list_bytes: usize,
     identity: Identity,
+    cache: WriteCache,
+    flushes: heapless::Vec<Flushes, NAMESPACES>,
+    /// Flushes wait or were deferred.
+    flush_work: bool,
+    /// Something went wrong with flushes that were answered, in some namespace.
+    trouble: bool,
     namespaces: heapless::Vec<Namespace, NAMESPACES>,
     left_out: heapless::Vec<(u32, Unusable), NAMESPACES>,
     /// The IO queue pairs that there is memory for. The controller may have granted fewer: see `granted`.
@@ -191,21 +201,29 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     }
 
     /// Says which blocks of a namespace may be written from now on. Every namespace starts read-only; commands in flight
-    /// stay what they are.
+    /// stay what they are. What was deferred is flushed before a namespace becomes read-only.
     ///
     /// # Errors
-    /// [`SubmitError::UnknownNamespace`], and [`SubmitError::WriteProtected`] where the controller would refuse writes.
+    /// [`SubmitError::UnknownNamespace`], [`SubmitError::WriteProtected`] where the controller would refuse writes, and
+    /// [`SubmitError::Deferred`] if what was deferred cannot be flushed; the access is as it was then.
     pub fn set_access(&mut self, id: u32, access: Access) -> Result<(), SubmitError> {
-        match self.namespaces.iter_mut().find(|namespace| namespace.id == id) {
-            Some(namespace) if namespace.write_protected && access != Access::ReadOnly => {
-                Err(SubmitError::WriteProtected { namespace: id })
-            }
-            Some(namespace) => {
-                namespace.access = access;
-                Ok(())
-            }
-            None => Err(SubmitError::UnknownNamespace { namespace: id }),
+        let namespace = self.namespace(id).ok_or(SubmitError::UnknownNamespace { namespace: id })?;
+        if namespace.write_protected && access != Access::ReadOnly {
+            return Err(SubmitError::WriteProtected { namespace: id });
         }
+        if access == Access::ReadOnly {
+            self.settle(id).map_err(|error| match error {
+                BlockError::Submit(error) => error,
+                BlockError::Command(error) => {
+                    SubmitError::Deferred { namespace: id, error: DeferredError::Failed(error) }
+                }
+                BlockError::Memory(_) | BlockError::Length { .. } => SubmitError::Busy,
+            })?;
+        }
+        for namespace in self.namespaces.iter_mut().filter(|namespace| namespace.id == id) {
+            namespace.access = access;
+        }
+        Ok(())
     }
 
     /// Why the controller takes no more commands, if so.

@@ -1,5 +1,7 @@
 //! Why something failed: which step, what was awaited, what was seen.
 
+mod submit;
+
 use core::fmt;
 use core::time::Duration;
 
@@ -9,6 +11,8 @@ use hal::time::Span;
 use crate::controller::Parts;
 use crate::spec::status::Status;
 use crate::transport::TransportError;
+
+pub use self::submit::SubmitError;
 
 /// A step of a controller's life that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,10 @@ pub enum Step {
     IdentifyController,
     /// Set the number of queues.
     SetQueueCount,
+    /// Read whether the write cache is on.
+    ReadWriteCache,
+    /// Perform the flushes that wait.
+    Flush,
     /// Give the controller the doorbell buffers.
     DoorbellBuffers,
     /// Create the IO completion queue.
@@ -49,6 +57,8 @@ impl fmt::Display for Step {
             Self::Enable => "enabling the controller (CC.EN = 1, awaiting CSTS.RDY = 1)",
             Self::IdentifyController => "identifying the controller",
             Self::SetQueueCount => "setting the number of queues",
+            Self::ReadWriteCache => "reading whether the write cache is on",
+            Self::Flush => "performing the flushes that wait",
             Self::DoorbellBuffers => "giving the controller the doorbell buffers",
             Self::CreateCompletionQueue => "creating the IO completion queue",
             Self::CreateSubmissionQueue => "creating the IO submission queue",
@@ -126,6 +136,13 @@ pub enum Error {
         /// CAP.MPSMIN.
         smallest: u64,
     },
+    /// Flushes could not be performed.
+    Flush {
+        /// The step.
+        step: Step,
+        /// How.
+        error: BlockError,
+    },
     /// The transport cannot be made.
     Transport(TransportError),
     /// No memory for PRP lists or Identify data.
@@ -140,6 +157,7 @@ impl fmt::Display for Error {
             }
             Self::Fault { step, fault } => write!(f, "{step}: {fault}"),
             Self::Command { step, error } => write!(f, "{step}: {error}"),
+            Self::Flush { step, error } => write!(f, "{step}: {error}"),
             Self::PageSize { smallest } => {
                 write!(f, "probing the controller: its smallest page is 2^{} bytes, 65536 are the most", 12 + smallest)
             }
@@ -201,90 +219,6 @@ impl fmt::Display for CommandError {
 }
 
 impl core::error::Error for CommandError {}
-
-/// Why a request was not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SubmitError {
-    /// Every tag is in flight: poll, then try again.
-    Busy,
-    /// The controller takes no more commands.
-    Dead(Fault),
-    /// There is no active namespace with that identifier; 0 and 0xffffffff are never one.
-    UnknownNamespace {
-        /// The identifier.
-        namespace: u32,
-    },
-    /// A read or write of no blocks.
-    NoBlocks,
-    /// The blocks do not lie inside the namespace.
-    OutOfRange {
-        /// The first block.
-        lba: u64,
-        /// Blocks asked for.
-        count: u64,
-        /// Blocks of the namespace.
-        blocks: u64,
-    },
-    /// More blocks than one command may move.
-    TooManyBlocks {
-        /// Blocks asked for.
-        count: u32,
-        /// Blocks allowed.
-        most: u32,
-    },
-    /// Writing these blocks was not armed.
-    ReadOnly,
-    /// The controller protects the namespace against writes.
-    WriteProtected {
-        /// The namespace.
-        namespace: u32,
-    },
-    /// The controller does not have the command.
-    Unsupported {
-        /// The opcode.
-        opcode: u8,
-    },
-    /// There is no IO queue pair of that index.
-    UnknownQueuePair {
-        /// The index.
-        index: u16,
-    },
-    /// The buffer is missing or shorter than the blocks.
-    BufferTooShort {
-        /// Bytes needed.
-        needed: usize,
-        /// Bytes given.
-        given: usize,
-    },
-    /// The buffer's address is no multiple of 4.
-    Misaligned {
-        /// The address.
-        address: u64,
-    },
-}
-
-impl fmt::Display for SubmitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Busy => f.write_str("every tag is in flight"),
-            Self::Dead(fault) => write!(f, "the controller takes no more commands: {fault}"),
-            Self::UnknownNamespace { namespace } => write!(f, "there is no namespace {namespace:#x}"),
-            Self::NoBlocks => f.write_str("no blocks were asked for"),
-            Self::OutOfRange { lba, count, blocks } => {
-                write!(f, "{count} blocks from {lba} on do not lie inside the namespace of {blocks} blocks")
-            }
-            Self::TooManyBlocks { count, most } => write!(f, "{count} blocks in one command, {most} are allowed"),
-            Self::ReadOnly => f.write_str("writing these blocks was not armed"),
-            Self::WriteProtected { namespace } => write!(f, "namespace {namespace} is write protected"),
-            Self::Unsupported { opcode } => write!(f, "the controller does not have the command {opcode:#04x}"),
-            Self::UnknownQueuePair { index } => write!(f, "there is no IO queue pair {index}"),
-            Self::BufferTooShort { needed, given } => write!(f, "a buffer of {given} bytes, {needed} are needed"),
-            Self::Misaligned { address } => write!(f, "the buffer's address {address:#x} is no multiple of 4"),
-        }
-    }
-}
-
-impl core::error::Error for SubmitError {}
 
 /// Why an admin command of the owner's failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

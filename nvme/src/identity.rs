@@ -4,6 +4,7 @@ use core::fmt;
 
 use zerocopy::FromBytes;
 
+use crate::durability::FlushAll;
 use crate::spec::identify::{self, ControllerAdmin, ControllerHead, ControllerQueues, Format, NamespaceHead};
 use crate::spec::status::Status;
 
@@ -74,6 +75,8 @@ pub struct Identity {
     pub namespaces: u32,
     /// There is a volatile write cache.
     pub volatile_cache: bool,
+    /// Whether one Flush can reach every namespace.
+    pub flush_all: FlushAll,
     /// How long a shutdown may take, in microseconds; 0 is not reported.
     pub shutdown_microseconds: u32,
     /// It has Doorbell Buffer Config.
@@ -107,6 +110,7 @@ impl Identity {
             transfer: identify::SIZE,
             namespaces: 0,
             volatile_cache: false,
+            flush_all: FlushAll::NotIndicated,
             shutdown_microseconds: 0,
             doorbell_buffers: false,
             compare: false,
@@ -139,6 +143,11 @@ impl Identity {
             transfer: transfer.min(reported),
             namespaces: queues.namespaces,
             volatile_cache: queues.volatile_cache & 1 != 0,
+            flush_all: match queues.volatile_cache >> 1 & 0b11 {
+                2 => FlushAll::NotSupported,
+                3 => FlushAll::Supported,
+                _ => FlushAll::NotIndicated,
+            },
             shutdown_microseconds: head.rtd3_entry,
             doorbell_buffers: admin.optional_commands & identify::DOORBELL_BUFFERS != 0,
             compare: queues.optional_commands & identify::COMPARE != 0,
@@ -192,6 +201,8 @@ pub struct Namespace {
     pub write_protected: bool,
     /// What deallocated blocks read as.
     pub deallocated: Deallocated,
+    /// It has no volatile write cache, whatever the controller has.
+    pub no_volatile_cache: bool,
     /// The first 32 bits of the vendor's part. ANS stores its namespace type there, 1 for data.
     pub vendor_type: u32,
     /// Blocks that one command may move.
@@ -287,6 +298,7 @@ impl Namespace {
                 2 => Deallocated::Ones,
                 _ => Deallocated::Unknown,
             },
+            no_volatile_cache: false,
             vendor_type: vendor.map_or(0, |(kind, _)| kind),
             most_blocks,
         })

@@ -24,8 +24,10 @@ pub enum Operation {
         /// Force unit access: the blocks are durable when the command completes, whatever the write cache holds.
         force_unit_access: bool,
     },
-    /// Make durable what writes completed before this was submitted. Takes no buffer.
+    /// Make durable what writes completed before this was submitted, when the namespace's policy has it done. Takes no buffer.
     Flush,
+    /// The same now, whatever the policy: it ends when the data is durable. Takes no buffer.
+    Sync,
     /// Compare blocks with the buffer; where they differ, the command fails with status type 2, code 0x85. An optional
     /// command ([`crate::Identity::compare`]).
     Compare {

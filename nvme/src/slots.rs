@@ -24,7 +24,7 @@ struct Slot<P: DmaPool> {
     error: CommandError,
 }
 
-/// Each tag of the IO queue is in exactly one of the maps, or in `lost` and `finished` at once: a command that timed out
+/// Each tag of the IO queue is in exactly one of the first five maps, or in `lost` and `finished` at once: a command that timed out
 /// and was not yet told of.
 #[derive(Debug)]
 pub(crate) struct Slots<P: DmaPool> {
@@ -32,6 +32,8 @@ pub(crate) struct Slots<P: DmaPool> {
     free: u64,
     /// Named by a command that the controller has.
     in_flight: u64,
+    /// Taken, and not with the controller: flushes that wait for, or ride on, the device flush of another.
+    held: u64,
     /// Timed out. The controller may still reach the memory: not used again before a reset.
     lost: u64,
     /// Waits for the owner to hear of it.
@@ -67,6 +69,7 @@ impl<P: DmaPool> Slots<P> {
         Self {
             free: tags,
             in_flight: 0,
+            held: 0,
             lost: 0,
             finished: 0,
             fresh: 0,
@@ -85,15 +88,15 @@ impl<P: DmaPool> Slots<P> {
         self.in_flight | self.lost
     }
 
-    /// Commands that the controller has.
+    /// Commands that have not ended.
     pub(crate) fn in_flight(&self) -> u32 {
-        self.in_flight.count_ones()
+        (self.in_flight | self.held).count_ones()
     }
 
-    /// Whether the controller has any command.
+    /// Whether any command has not ended.
     #[inline(always)]
     pub(crate) fn any_in_flight(&self) -> bool {
-        self.in_flight != 0
+        self.in_flight | self.held != 0
     }
 
     /// Whether a command's end waits to be told.
@@ -121,6 +124,49 @@ impl<P: DmaPool> Slots<P> {
             slot.serial = serial;
         }
         Ticket { tag: self.base | tag, serial }
+    }
+
+    /// Takes `tag` for a flush that is not sent now.
+    pub(crate) fn hold(&mut self, tag: u32, buffer: Option<Buffer<P>>) -> Ticket {
+        let ticket = self.begin(tag, buffer, true);
+        self.in_flight &= !bit(tag);
+        self.fresh &= !bit(tag);
+        self.held |= bit(tag);
+        ticket
+    }
+
+    /// A flush that was held is sent.
+    pub(crate) fn send_held(&mut self, tag: u32) {
+        self.held &= !bit(tag);
+        self.in_flight |= bit(tag);
+    }
+
+    /// Flushes that were held end without a command of their own.
+    pub(crate) fn end_held(&mut self, map: u64, result: Result<(), CommandError>) {
+        let map = map & self.held;
+        self.held &= !map;
+        self.finished |= map;
+        if let Err(error) = result {
+            for tag in tags(map) {
+                self.fail(tag, error);
+            }
+        }
+    }
+
+    /// How a command ended that has, without telling of it.
+    pub(crate) fn result(&self, tag: u32) -> Option<Result<(), CommandError>> {
+        if self.finished & bit(tag) == 0 {
+            return None;
+        }
+        if self.failed & bit(tag) == 0 {
+            return Some(Ok(()));
+        }
+        self.slots.get(index(tag)).map(|slot| Err(slot.error))
+    }
+
+    /// Forgets a command that has ended: nobody is to hear of it.
+    pub(crate) fn swallow(&mut self, tag: u32) {
+        drop(self.finish(tag));
     }
 
     /// Begins the wait for a flush, or for a command that was asked to abort.
@@ -285,11 +331,13 @@ impl<P: DmaPool> Slots<P> {
         for tag in tags(self.in_flight) {
             self.lose(tag, error);
         }
+        self.end_held(self.held, Err(error));
     }
 
     /// Takes note that the controller was reset: it reaches no memory any more. What was in flight has ended so; what was
     /// lost and told of is free again.
     pub(crate) fn reset(&mut self) {
+        self.in_flight |= core::mem::take(&mut self.held);
         for tag in tags(self.in_flight) {
             self.fail(tag, CommandError::Reset);
         }

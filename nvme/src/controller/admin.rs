@@ -8,16 +8,18 @@ use super::Controller;
 use crate::error::{CommandError, Fault, PassThroughError};
 use crate::request::AdminCommand;
 use crate::spec::PAGE;
-use crate::spec::command::{SubmissionEntry, admin};
+use crate::spec::command::{SubmissionEntry, admin, feature};
 use crate::transport::{Queue, Retired, Transport};
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
-    /// Sends an admin command that only asks for something (Identify, Get Log Page, Get Features), and copies the first
-    /// bytes of its data out, at most 4096. Gives the command's result.
+    /// Sends an admin command that asks for something (Identify, Get Log Page, Get Features), or sets a feature without data,
+    /// and copies the first bytes of its data out, at most 4096. Gives the command's result.
+    ///
+    /// A write cache that is changed or read by this is noticed as if [`Controller::set_write_cache`] had done it.
     ///
     /// # Errors
-    /// [`PassThroughError`]. Whatever changes the controller is refused: it could delete the queues that this type lives
-    /// by. So is an Identify structure that the controller is known to fail on, and a log page longer than the memory.
+    /// [`PassThroughError`]. Whatever else changes the controller is refused, the number of queues too: it could delete the
+    /// queues that this type lives by. So is an Identify structure that the controller is known to fail on, and a log page longer than the memory.
     pub fn pass_through(&mut self, command: AdminCommand, data: &mut [u8]) -> Result<u32, PassThroughError> {
         let AdminCommand { opcode, namespace, dwords } = command;
         let [tenth, eleventh, ..] = dwords;
@@ -26,6 +28,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             // The number of dwords is zero-based, its high half in the next word.
             admin::GET_LOG_PAGE => eleventh & 0xffff == 0 && ((tenth >> 16) as usize) < PAGE / 4,
             admin::GET_FEATURES => true,
+            admin::SET_FEATURES => tenth & 0xff != u32::from(feature::QUEUES),
             _ => false,
         };
         if !fits {
@@ -35,7 +38,18 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let entry = SubmissionEntry { opcode, namespace, prp1, dwords, ..SubmissionEntry::default() };
         // What an earlier command left is none of the caller's business.
         self.page.clear();
+        let cache = tenth & 0xff == u32::from(feature::WRITE_CACHE);
+        if opcode == admin::SET_FEATURES && cache {
+            // Whatever becomes of it, nothing is taken for durable until the feature was read again.
+            self.cache.enabled = None;
+        }
         let result = self.admin(entry).map_err(PassThroughError::Command)?;
+        match opcode {
+            admin::SET_FEATURES if cache => drop(self.read_cache().map_err(PassThroughError::Command)?),
+            // Bits 10:8 zero ask for the current value.
+            admin::GET_FEATURES if cache && tenth & 0x700 == 0 => self.cache_was_read(result),
+            _ => {}
+        }
         self.page.read_bytes(0, data);
         Ok(result)
     }

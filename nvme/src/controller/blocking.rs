@@ -6,7 +6,7 @@ use super::Controller;
 use crate::buffer::Buffer;
 use crate::error::{BlockError, CommandError, SubmitError};
 use crate::identity::Namespace;
-use crate::request::{Completion, Operation, Request};
+use crate::request::{Completion, Operation, Request, Ticket};
 use crate::transport::Transport;
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
@@ -35,6 +35,16 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// # Errors
     /// [`BlockError`]; after a failed command some blocks may be written.
     pub fn write(&mut self, namespace: u32, lba: u64, bytes: &[u8]) -> Result<(), BlockError> {
+        self.write_blocks(namespace, lba, bytes, false)
+    }
+
+    pub(super) fn write_blocks(
+        &mut self,
+        namespace: u32,
+        lba: u64,
+        bytes: &[u8],
+        force_unit_access: bool,
+    ) -> Result<(), BlockError> {
         let namespace = self.usable(namespace, lba, bytes.len())?;
         if !namespace.may_write(lba, (bytes.len() >> namespace.block_shift) as u64) {
             return Err(SubmitError::ReadOnly.into());
@@ -45,14 +55,14 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         for part in bytes.chunks(chunk) {
             let count = namespace.blocks_in(part.len());
             buffer.write_bytes(0, part);
-            buffer = self.run(namespace.id, Operation::Write { lba, count, force_unit_access: false }, buffer)?;
+            buffer = self.run(namespace.id, Operation::Write { lba, count, force_unit_access }, buffer)?;
             lba += u64::from(count);
         }
         Ok(())
     }
 
-    /// Makes durable what was written before: sends one Flush and awaits it. It is always sent, whether or not the
-    /// controller says that it has a cache.
+    /// Makes durable what was written before, as the namespace's [`crate::FlushPolicy`] says: strict and coalesce await a device
+    /// flush, deferred answers at once. Where nothing can be lost ([`Controller::cache_mode`]) none is sent.
     ///
     /// # Errors
     /// [`BlockError`]: nothing is known about what is durable.
@@ -144,7 +154,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     }
 
     /// Submits, waiting for a free tag if need be, and awaits the end.
-    fn complete(&mut self, request: Request<P::Pool>) -> Result<Completion<P::Pool>, BlockError> {
+    pub(super) fn complete(&mut self, request: Request<P::Pool>) -> Result<Completion<P::Pool>, BlockError> {
         let Request { namespace, operation, mut buffer } = request;
         let mut wait = self.begin_wait();
         let ticket = loop {
@@ -157,6 +167,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
                 Err(refused) => return Err(refused.error.into()),
             }
         };
+        self.await_ticket(ticket)
+    }
+
+    /// Awaits the end of a command.
+    pub(super) fn await_ticket(&mut self, ticket: Ticket) -> Result<Completion<P::Pool>, BlockError> {
         let mut wait = self.begin_wait();
         loop {
             let pair = self.pairs.get_mut(usize::from(ticket.queue_pair()));

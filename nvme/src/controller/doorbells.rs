@@ -49,7 +49,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             return Ok(());
         }
         let result = self.delete_queues().and_then(|()| self.recreate_queues());
-        self.settle(result)
+        self.up_or_at_fault(result)
     }
 
     /// Whether commands that were submitted wait for one doorbell, and completion entries are given back in batches (as at

@@ -10,6 +10,7 @@ use super::event::Events;
 use super::{Controller, Counters, Pair, Parts, Stage};
 use crate::buffer::Lent;
 use crate::config::Config;
+use crate::durability::WriteCache;
 use crate::error::{Error, Failure, Fault, Step};
 use crate::identity::Identity;
 use crate::prp::PageSize;
@@ -53,11 +54,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// [`Error`]: the controller takes no commands; reset it again or shut it down.
     pub fn reset(&mut self) -> Result<(), Error> {
         let result = self.try_reset();
-        self.settle(result)
+        self.up_or_at_fault(result)
     }
 
     /// After a step that can leave the controller without its queues: if it failed, no command is accepted any more.
-    pub(super) fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+    pub(super) fn up_or_at_fault(&mut self, result: Result<(), Error>) -> Result<(), Error> {
         if result.is_err() {
             self.fault.get_or_insert(Fault::NotUp);
         }
@@ -66,6 +67,12 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     fn try_reset(&mut self) -> Result<(), Error> {
         if self.answers() {
+            // A reset makes nothing durable: what cannot be flushed now stays to be done.
+            if self.fault.is_none()
+                && let Err(error) = self.settle_all()
+            {
+                hal::warn!("{}", hal::log::Shown(&error));
+            }
             // Firmware minds if EN is cleared while they exist; a controller that cannot delete them is reset all the same.
             if let Err(error) = self.delete_queues() {
                 hal::warn!("{}", hal::log::Shown(&error));
@@ -135,6 +142,10 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             page,
             list_bytes,
             identity: Identity::unknown(),
+            cache: WriteCache::default(),
+            flushes: heapless::Vec::new(),
+            flush_work: false,
+            trouble: false,
             namespaces: heapless::Vec::new(),
             left_out: heapless::Vec::new(),
             pairs,
@@ -157,11 +168,14 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.status_due = self.clock.now().after(super::watch::STATUS_PERIOD).as_nanos();
         observe(Stage::Identify);
         self.identify_controller()?;
+        self.find_cache()?;
         observe(Stage::IoQueues);
         self.create_queues()?;
         self.begin_events();
         observe(Stage::Namespaces);
-        self.scan()
+        self.scan()?;
+        self.keep_flushes();
+        Ok(())
     }
 
     /// Makes sure that the controller is disabled. One that was left enabled loses its queues by this.

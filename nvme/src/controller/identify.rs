@@ -17,6 +17,8 @@ use crate::transport::Transport;
 const LISTS_NAMESPACES: Version = Version(1 << 16 | 1 << 8);
 /// The first version whose namespaces may be of another command set, and say so in a descriptor.
 const DESCRIBES_NAMESPACES: Version = Version(1 << 16 | 3 << 8);
+/// The first version that describes namespaces apart from their command set.
+const DESCRIBES_INDEPENDENTLY: Version = Version(2 << 16);
 /// Identifiers in one list.
 const LISTED: usize = identify::SIZE / size_of::<u32>();
 
@@ -97,7 +99,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let reason = match self.command_set(id).map_err(failed)? {
             0 => match self.identify(identify::NAMESPACE, id) {
                 Ok(data) => match Namespace::parse(&data, id, self.identity.transfer) {
-                    Ok(namespace) => {
+                    Ok(mut namespace) => {
+                        namespace.no_volatile_cache = self.has_no_volatile_cache(id).map_err(failed)?;
                         if self.namespaces.push(namespace).is_ok() {
                             return Ok(ControlFlow::Continue(()));
                         }
@@ -143,6 +146,23 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             rest = after.get(usize::from(*length)..).unwrap_or(&[]);
         }
         Ok(0)
+    }
+
+    /// Whether a namespace says that it has no volatile write cache.
+    fn has_no_volatile_cache(&mut self, id: u32) -> Result<bool, CommandError> {
+        if T::LAST_IDENTIFY_STRUCTURE < identify::INDEPENDENT_NAMESPACE
+            || self.identity.version < DESCRIBES_INDEPENDENTLY
+        {
+            return Ok(false);
+        }
+        match self.identify(identify::INDEPENDENT_NAMESPACE, id) {
+            Ok(data) => {
+                let features = data.get(identify::INDEPENDENT_FEATURES).copied().unwrap_or(0);
+                Ok(features & identify::NO_VOLATILE_CACHE != 0)
+            }
+            Err(CommandError::Status(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Identify into the admin page, which is page-aligned (some firmware wants that), and out of it.

@@ -48,7 +48,7 @@ impl Transfer {
                 let flags = if force_unit_access { FORCE_UNIT_ACCESS } else { 0 };
                 Self { opcode: nvm::WRITE, lba, count, flags }
             }
-            Operation::Flush => plain(nvm::FLUSH, 0, 0),
+            Operation::Flush | Operation::Sync => plain(nvm::FLUSH, 0, 0),
             Operation::Compare { lba, count } => plain(nvm::COMPARE, lba, count),
             Operation::WriteZeroes { lba, count } => plain(nvm::WRITE_ZEROES, lba, count),
             Operation::Discard { lba, count } => plain(nvm::DATASET_MANAGEMENT, lba, count),
@@ -74,6 +74,13 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[inline(always)]
     pub fn submit_on(&mut self, index: u16, request: Request<P::Pool>) -> Result<Ticket, Refused<P::Pool>> {
         let Request { namespace, operation, buffer } = request;
+        if let Some(error) = self.refusal(namespace) {
+            return Err(Refused { error, buffer });
+        }
+        if let Operation::Flush | Operation::Sync = operation {
+            let sync = operation == Operation::Sync;
+            return self.submit_flush(index, namespace, sync, buffer);
+        }
         let transfer = Transfer::of(operation);
         match self.check(index, namespace, transfer, buffer.as_ref()) {
             Ok((tag, prps)) => Ok(self.send(index, tag, namespace, transfer, prps, buffer)),
@@ -81,7 +88,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
     }
 
-    /// Tells the controller of every command that was submitted. [`Controller::poll`] and the calls that wait do it too; call
+    /// Tells the controller of every command that was submitted, but for flushes that a policy holds. [`Controller::poll`] and the calls that wait do it too; call
     /// this where you submit, and then do something else before you poll.
     pub fn ring(&mut self) {
         for index in 0..self.granted {
@@ -93,6 +100,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     ///
     /// A command that timed out is told of once, and the controller takes no more from then on.
     pub fn poll(&mut self) -> Option<Completion<P::Pool>> {
+        if self.flush_work {
+            self.serve_flushes();
+        }
         // A pair that the controller did not grant again may still have ends to tell of from before a reset.
         let pairs = self.transport.pairs();
         for _ in 0..pairs {
@@ -113,6 +123,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[inline(always)]
     pub fn poll_on(&mut self, index: u16) -> Option<Completion<P::Pool>> {
         if !self.any_finished_on(index) {
+            if self.flush_work {
+                self.serve_flushes();
+            }
             self.reap(index);
         }
         self.pairs.get_mut(usize::from(index))?.slots.next()
@@ -147,6 +160,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
 
     /// Begins a wait: the controller hears of what was submitted before anyone pauses.
     pub(super) fn begin_wait(&mut self) -> Wait {
+        if self.flush_work {
+            self.serve_flushes();
+        }
         self.ring();
         Wait { gather: self.in_flight() / GATHER, pause: Pause::default() }
     }
@@ -154,6 +170,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// Looks once, as part of a wait: lets ends gather before, and a pause pass if there was nothing.
     #[inline(always)]
     pub(super) fn look(&mut self, wait: &mut Wait) {
+        if self.flush_work {
+            self.serve_flushes();
+        }
         for _ in 0..wait.gather {
             self.clock.relax();
         }
@@ -172,6 +191,15 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.pairs.iter().any(|pair| pair.slots.any_in_flight())
     }
 
+    /// Why nothing may be sent to a namespace at all.
+    #[inline(always)]
+    fn refusal(&mut self, namespace: u32) -> Option<SubmitError> {
+        if let Some(fault) = self.fault {
+            return Some(SubmitError::Dead(fault));
+        }
+        if self.trouble { self.take_trouble(namespace) } else { None }
+    }
+
     /// Decides whether a request may be sent; gives the tag for it, and names its memory.
     #[inline(always)]
     fn check(
@@ -181,9 +209,6 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         transfer: Transfer,
         buffer: Option<&Buffer<P::Pool>>,
     ) -> Result<(u32, Prps), SubmitError> {
-        if let Some(fault) = self.fault {
-            return Err(SubmitError::Dead(fault));
-        }
         let namespace = self.namespace(namespace).ok_or(SubmitError::UnknownNamespace { namespace })?;
         let pair = self.pairs.get(usize::from(index)).filter(|_| index < self.granted);
         let pair = pair.ok_or(SubmitError::UnknownQueuePair { index })?;
@@ -214,7 +239,6 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         let Transfer { opcode, lba, count, .. } = transfer;
         let has = |supported: bool| if supported { Ok(()) } else { Err(SubmitError::Unsupported { opcode }) };
         match opcode {
-            nvm::FLUSH => Ok(none),
             nvm::COMPARE => {
                 has(self.identity.compare)?;
                 self.data(namespace, transfer, buffer, lists)
@@ -282,15 +306,13 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         // `check` found the pair.
         let Some(pair) = self.pairs.get_mut(usize::from(index)) else { return Ticket { tag, serial: 0 } };
         // A command without data does not lend what came with it to the device; it comes back all the same.
-        let ticket = pair.slots.begin(tag, buffer, opcode == nvm::FLUSH);
+        let ticket = pair.slots.begin(tag, buffer, false);
         match opcode {
             nvm::READ => self.counters.reads += 1,
             nvm::WRITE => self.counters.writes += 1,
-            // How long flushes take is worth a look at the clock.
-            nvm::FLUSH => pair.slots.start(tag, self.clock.now().as_nanos(), self.limits),
             _ => self.counters.others += 1,
         }
-        // The number of blocks is zero-based; a flush has none.
+        // The number of blocks is zero-based.
         let mut dwords =
             [(lba & 0xffff_ffff) as u32, (lba >> 32) as u32, count.saturating_sub(1) & 0xffff | flags, 0, 0, 0];
         if opcode == nvm::DATASET_MANAGEMENT {
@@ -320,6 +342,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
         self.transport.ring(&self.window, Queue::Io(index));
         let (slots, counters, clock) = (&mut pair.slots, &mut self.counters, &self.clock);
+        let mut flushed = false;
         let batch = self.transport.reap(&self.window, Queue::Io(index), outstanding, |retired| {
             if retired.invalidation_failed {
                 counters.failed_invalidations += 1;
@@ -327,11 +350,17 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             match slots.retire(retired) {
                 Retirement::Plain => {}
                 Retirement::Late => counters.late_completions += 1,
-                Retirement::Flush { started } => counters.flushed(clock.now().since(Instant::from_nanos(started))),
+                Retirement::Flush { started } => {
+                    flushed = true;
+                    counters.flushed(clock.now().since(Instant::from_nanos(started)));
+                }
             }
         });
         counters.unknown_completions += u64::from(batch.unknown);
         pair.batches = pair.batches.wrapping_add(u32::from(batch.entries != 0));
+        if flushed && self.flush_work {
+            self.flushes_ended();
+        }
         self.looks = self.looks.wrapping_add(1);
         if self.looks.is_multiple_of(LOOKS) {
             self.watch();

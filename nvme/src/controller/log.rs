@@ -5,7 +5,7 @@ use heapless::Vec;
 
 use super::Controller;
 use crate::error::CommandError;
-use crate::spec::command::{EVERY_NAMESPACE, SubmissionEntry};
+use crate::spec::command::{self, EVERY_NAMESPACE, SubmissionEntry};
 use crate::spec::log;
 use crate::spec::status::Status;
 use crate::transport::Transport;
@@ -142,13 +142,18 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// # Errors
     /// [`CommandError`]: a feature that there is not ends with status type 0, code 0x02.
     pub fn feature(&mut self, feature: u8, select: Select) -> Result<u32, CommandError> {
-        let select = match select {
+        let bits = match select {
             Select::Current => 0,
             Select::Default => 1,
             Select::Saved => 2,
             Select::Capabilities => 3,
         };
         let page = self.page.address();
-        self.admin(SubmissionEntry::get_feature(feature, select, page))
+        let value = self.admin(SubmissionEntry::get_feature(feature, bits, page))?;
+        if feature == command::feature::WRITE_CACHE && select == Select::Current {
+            // Another host may have changed it.
+            self.cache_was_read(value);
+        }
+        Ok(value)
     }
 }

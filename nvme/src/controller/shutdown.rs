@@ -45,6 +45,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         };
         if self.answers() {
             note(self.drain());
+            note(self.settle_all().map_err(|error| Error::Flush { step: Step::Flush, error }));
             note(self.delete_queues());
             note(self.notify());
         }

@@ -98,6 +98,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
                 pair.slots.lose(tag, CommandError::TimedOut { tag, waited });
             }
         }
+        if self.flush_work {
+            self.flushes_ended();
+        }
         true
     }
 

@@ -51,8 +51,16 @@ pub mod nvm {
     pub const DATASET_MANAGEMENT: u8 = 0x09;
 }
 
-/// Feature identifier of the number of queues.
-pub const FEATURE_QUEUES: u32 = 0x07;
+/// Feature identifiers.
+pub mod feature {
+    /// Volatile write cache: bit 0 of the value is its use.
+    pub const WRITE_CACHE: u8 = 0x06;
+    /// Number of queues.
+    pub const QUEUES: u8 = 0x07;
+}
+
+/// Set Features, CDW10 bit 31: the value is kept over resets.
+pub const SAVE: u32 = 1 << 31;
 
 /// CDW12 bit 30 of reads and writes: force unit access.
 pub const FORCE_UNIT_ACCESS: u32 = 1 << 30;
@@ -158,7 +166,13 @@ impl SubmissionEntry {
     /// The wish for so many IO queue pairs, at least one; both counts are zero-based.
     pub fn queue_pairs(pairs: u16) -> Self {
         let last = u32::from(pairs.saturating_sub(1));
-        Self { opcode: admin::SET_FEATURES, dwords: [FEATURE_QUEUES, last << 16 | last, 0, 0, 0, 0], ..Self::default() }
+        Self::set_feature(feature::QUEUES, last << 16 | last, false)
+    }
+
+    /// Set Features; with `save` the value is kept over resets.
+    pub fn set_feature(feature: u8, value: u32, save: bool) -> Self {
+        let tenth = u32::from(feature) | if save { SAVE } else { 0 };
+        Self { opcode: admin::SET_FEATURES, dwords: [tenth, value, 0, 0, 0, 0], ..Self::default() }
     }
 
     /// Get Log Page: `bytes` (a multiple of 4, at least 4) of page `log` into `page`. With `retain` an asynchronous event of

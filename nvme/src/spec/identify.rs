@@ -11,6 +11,13 @@ pub const CONTROLLER: u32 = 0x01;
 pub const ACTIVE_NAMESPACES: u32 = 0x02;
 /// Identify structure (CNS): descriptors that tell a namespace apart, its command set among them. Since NVMe 1.3.
 pub const DESCRIPTORS: u32 = 0x03;
+/// Identify structure (CNS): what a namespace is whatever its command set. Since NVMe 2.0.
+pub const INDEPENDENT_NAMESPACE: u32 = 0x08;
+/// Offset in it of the features (NSFEAT); bit 5 tells that the namespace has no volatile write cache (Linux
+/// `NVME_NS_VWC_NOT_PRESENT`).
+pub const INDEPENDENT_FEATURES: usize = 0;
+/// That bit.
+pub const NO_VOLATILE_CACHE: u8 = 1 << 5;
 /// Descriptor type: the command set, one byte. Without it, it is the NVM command set, 0.
 pub const COMMAND_SET: u8 = 4;
 /// Bytes of a descriptor before its data: type, length, two reserved.

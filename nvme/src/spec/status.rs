@@ -24,6 +24,11 @@ impl Status {
         self.0 & 0x7ff == 0
     }
 
+    /// Whether a field of the command was refused: what a controller answers to what it does not know.
+    pub const fn is_invalid_field(self) -> bool {
+        self.0 & 0x7ff == 0x02
+    }
+
     /// The code, which means something only together with the type.
     pub const fn code(self) -> u8 {
         (self.0 & 0xff) as u8

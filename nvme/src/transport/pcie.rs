@@ -58,7 +58,7 @@ impl<P: Platform> Transport<P> for PcieTransport<P> {
     type Config = PcieConfig;
 
     const QUEUE_COUNT_AFTER_CREATION: bool = false;
-    const LAST_IDENTIFY_STRUCTURE: u32 = identify::DESCRIPTORS;
+    const LAST_IDENTIFY_STRUCTURE: u32 = identify::INDEPENDENT_NAMESPACE;
     const ABORTS_AND_EVENTS: bool = true;
 
     fn new(pool: &P::Pool, config: PcieConfig, allowed: Allowed) -> Result<Self, TransportError> {

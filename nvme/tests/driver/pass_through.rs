@@ -13,10 +13,12 @@ fn whatever_could_change_the_controller_is_refused() {
     let board = Board::new();
     let mut controller = board.enable();
     board.take_log();
-    for opcode in (0..=255).filter(|opcode| ![0x02, 0x06, 0x0a].contains(opcode)) {
+    for opcode in (0..=255).filter(|opcode| ![0x02, 0x06, 0x09, 0x0a].contains(opcode)) {
         let refused = controller.pass_through(command(opcode, [1, 0, 0, 0, 0, 0]), &mut []);
         assert_eq!(refused, Err(PassThroughError::Refused { opcode }));
     }
+    let queues = controller.pass_through(command(9, [7, 0, 0, 0, 0, 0]), &mut []);
+    assert_eq!(queues, Err(PassThroughError::Refused { opcode: 9 }));
     assert_eq!(board.take_log(), []);
 }
 

@@ -186,3 +186,14 @@ fn at_depth_sixteen_a_device_that_keeps_its_event_index_is_rung_for_one_read_in_
     assert!(with * 100 < 4000 * 15, "{with} doorbells for 4000 reads");
     assert!(with < without, "{with} {without}");
 }
+
+#[test]
+fn completion_entries_are_given_back_in_batches_where_the_queue_has_entries_to_spare() {
+    let rig = Rig::new(ControllerConfig::new());
+    let mut driver = rig.enable(settings(|config| config.depth = 8), ShadowDoorbells::Off);
+    stream(&mut driver, 0, 1000, 8, 4);
+    // Four entries for each of nine: 27 to spare beside eight in flight, and half of them may wait.
+    assert!(rig.board.counters().completion_doorbells <= 1000 / 14);
+    agree(&rig, &driver);
+    rig.down(driver);
+}

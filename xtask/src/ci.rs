@@ -36,7 +36,7 @@ const LICENCE_EXCEPTIONS: &[(&str, &str)] = &[
 ];
 
 /// The most that the image's file may take, in bytes.
-const IMAGE_LIMIT: usize = 384 << 10;
+const IMAGE_LIMIT: usize = 352 << 10;
 
 /// The most lines that a source file may have without being looked at as a fault.
 const LINES: usize = 400;

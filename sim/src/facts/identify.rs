@@ -10,6 +10,8 @@ pub const CNS_CONTROLLER: u32 = 0x01;
 pub const CNS_ACTIVE: u32 = 0x02;
 /// CNS of the identification descriptors of a namespace.
 pub const CNS_DESCRIPTORS: u32 = 0x03;
+/// CNS of what a namespace is whatever its command set (NVMe 2.0).
+pub const CNS_INDEPENDENT: u32 = 0x08;
 /// Bytes of a structure.
 pub const BYTES: usize = 4096;
 
@@ -110,6 +112,11 @@ pub const EUI64: usize = 120;
 pub const LBAF: usize = 128;
 /// Namespace: where the vendor's own begins; Apple's type of the namespace, 4 bytes (QEMU models, macOS' log strings).
 pub const NSTYPE: usize = 384;
+
+/// What a namespace is whatever its command set: its features. Its content is not in the reference.
+pub const INDEPENDENT_NSFEAT: usize = 0;
+/// NSFEAT there: the namespace has no volatile write cache (VWCNP).
+pub const INDEPENDENT_NO_CACHE: Bits = Bits::one(5);
 
 /// Format: bytes of metadata, 2 bytes.
 pub const LBAF_MS: usize = 0;

@@ -1,6 +1,6 @@
 //! Asynchronous events: told once, masked until their log is read, and never more requests than the controller takes.
 
-use nvme::{Event, ShadowDoorbells};
+use nvme::{AdminCommand, Event, ShadowDoorbells};
 use sim::pcie::{ControllerConfig, Fault};
 
 use crate::rig::{ADMIN_TAIL, Driver, Rig, stream, up};
@@ -11,18 +11,14 @@ const CHANGED: Event = Event { kind: 2, information: 0, log: 4 };
 /// A controller that was told to tell of temperature and changed namespaces.
 fn telling(config: ControllerConfig) -> (Rig, Driver) {
     let (rig, mut driver) = up(config, ShadowDoorbells::BeforeQueues);
-    ask(&rig, &mut driver);
+    ask(&mut driver);
     (rig, driver)
 }
 
-/// The driver has no call that sets a feature: one that reads it is changed under way.
-fn ask(rig: &Rig, driver: &mut Driver) {
-    rig.tap.borrow_mut().rewrite = Some(Box::new(|entry: &mut [u8]| {
-        entry[0] = 0x09;
-        entry[44..48].copy_from_slice(&0x102u32.to_le_bytes());
-    }));
-    driver.feature(0x0b, nvme::Select::Current).unwrap();
-    rig.tap.borrow_mut().rewrite = None;
+/// Asks for events of temperature and of changed namespaces.
+fn ask(driver: &mut Driver) {
+    let command = AdminCommand { opcode: 0x09, namespace: 0, dwords: [0x0b, 0x102, 0, 0, 0, 0] };
+    driver.pass_through(command, &mut []).unwrap();
 }
 
 #[test]
@@ -92,7 +88,7 @@ fn events_that_come_while_an_admin_command_waits_are_kept() {
 fn events_are_told_after_a_reset_too() {
     let (rig, mut driver) = telling(ControllerConfig::new());
     driver.reset().unwrap();
-    ask(&rig, &mut driver);
+    ask(&mut driver);
     rig.board.set_temperature(400);
     assert_eq!(driver.next_event(), Ok(Some(HOT)));
     stream(&mut driver, 0, 10, 3, 1);

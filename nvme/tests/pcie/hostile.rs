@@ -28,8 +28,8 @@ fn a_completion_of_nobody_is_counted_and_the_command_times_out() {
     rig.down(driver);
 }
 
-/// Fills the queue with entries of nobody whenever some are given back, as a device that never stops would; fails the test
-/// if the driver keeps on taking them.
+/// Fills the queue with entries of nobody whenever some are given back, as a device that never stops would; fails the
+/// test if the driver keeps on taking them.
 fn post_for_ever(rig: &Rig, register: usize, base: u64, entries: u32) -> Rc<Cell<u64>> {
     let posted = Rc::new(Cell::new(0));
     let (count, lap, last) = (Rc::clone(&posted), Cell::new(1u16), Cell::new(0));

@@ -1,5 +1,5 @@
-//! The driver on a standard controller of `sim`: what it does for its callers, what it leaves behind, and what it makes of a
-//! device that fails, lies or sleeps. Each test asserts that the model saw no rule broken.
+//! The driver on a standard controller of `sim`: what it does for its callers, what it leaves behind, and what it makes
+//! of a device that fails, lies or sleeps. Each test asserts that the model saw no rule broken.
 
 #![expect(
     clippy::cast_possible_truncation,

@@ -85,7 +85,7 @@ handed_on! {
     /// See [`Controller::errors`].
     fn errors(&mut;) -> Result<Vec<ErrorEntry, ERRORS>, CommandError>;
     /// See [`Controller::feature`].
-    fn feature(&mut; feature: u8, select: Select) -> Result<u32, CommandError>;
+    fn feature(&mut; feature: u8, namespace: u32, select: Select) -> Result<u32, CommandError>;
     /// See [`Controller::next_event`].
     fn next_event(&mut;) -> Result<Option<Event>, CommandError>;
     /// See [`Controller::pass_through`].

@@ -3,8 +3,7 @@
 use core::fmt;
 use hal::Platform;
 
-use nvme::spec::command::admin;
-use nvme::{AdminCommand, CommandError, Health, PassThroughError, Select};
+use nvme::{CommandError, Health, Select};
 
 use super::Monitor;
 use crate::any::AnyController;
@@ -137,16 +136,10 @@ fn asked<P: Platform>(
     select: Select,
 ) -> Result<Result<u32, CommandError>, Reason> {
     // Retries are a namespace's, everything else is the controller's.
-    let result = match feature {
-        ERROR_RECOVERY => {
-            let dwords = [(select as u32) << 8 | u32::from(feature), 0, 0, 0, 0, 0];
-            controller.pass_through(AdminCommand { opcode: admin::GET_FEATURES, namespace, dwords }, &mut [])
-        }
-        _ => controller.feature(feature, select).map_err(PassThroughError::Command),
-    };
-    match result {
+    let namespace = if feature == ERROR_RECOVERY { namespace } else { 0 };
+    match controller.feature(feature, namespace, select) {
         Ok(value) => Ok(Ok(value)),
-        Err(PassThroughError::Command(error @ CommandError::Status(_))) => Ok(Err(error)),
+        Err(error @ CommandError::Status(_)) => Ok(Err(error)),
         Err(error) => Err(Reason::new(error)),
     }
 }

@@ -42,7 +42,7 @@ impl<'a, P: Platform> List<'a, P> {
             if !list.identity.volatile_cache {
                 return Ok(Outcome::NotThere);
             }
-            list.controller.feature(WRITE_CACHE, Select::Current)?;
+            list.controller.feature(WRITE_CACHE, 0, Select::Current)?;
             Ok(Outcome::Done)
         }),
     ];

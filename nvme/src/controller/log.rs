@@ -136,12 +136,13 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         Ok(errors)
     }
 
-    /// Reads a feature, such as 0x06, the volatile write cache. Values other than the current one need
-    /// [`crate::Identity::select`], else a controller may answer with the current one.
+    /// Reads a feature, such as 0x06, the volatile write cache. Most are the controller's, and `namespace` is 0 for them; some,
+    /// such as 0x05, error recovery, are a namespace's. Values other than the current one need [`crate::Identity::select`], else
+    /// a controller may answer with the current one.
     ///
     /// # Errors
     /// [`CommandError`]: a feature that there is not ends with status type 0, code 0x02.
-    pub fn feature(&mut self, feature: u8, select: Select) -> Result<u32, CommandError> {
+    pub fn feature(&mut self, feature: u8, namespace: u32, select: Select) -> Result<u32, CommandError> {
         let bits = match select {
             Select::Current => 0,
             Select::Default => 1,
@@ -149,7 +150,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             Select::Capabilities => 3,
         };
         let page = self.page.address();
-        let value = self.admin(SubmissionEntry::get_feature(feature, bits, page))?;
+        let entry = SubmissionEntry { namespace, ..SubmissionEntry::get_feature(feature, bits, page) };
+        let value = self.admin(entry)?;
         if feature == command::feature::WRITE_CACHE && select == Select::Current {
             // Another host may have changed it.
             self.cache_was_read(value);

@@ -107,12 +107,12 @@ fn features_are_read_in_all_their_values() {
     for (select, value) in
         [(Select::Current, 1), (Select::Default, 1), (Select::Saved, 1), (Select::Capabilities, 0b100)]
     {
-        assert_eq!(driver.feature(6, select), Ok(value), "{select:?}");
+        assert_eq!(driver.feature(6, 0, select), Ok(value), "{select:?}");
     }
     // One queue pair was granted; there could be 64.
-    assert_eq!(driver.feature(7, Select::Current), Ok(0));
-    assert_eq!(driver.feature(7, Select::Default), Ok(63 << 16 | 63));
-    match driver.feature(0xf0, Select::Current) {
+    assert_eq!(driver.feature(7, 0, Select::Current), Ok(0));
+    assert_eq!(driver.feature(7, 0, Select::Default), Ok(63 << 16 | 63));
+    match driver.feature(0xf0, 0, Select::Current) {
         Err(CommandError::Status(status)) => assert_eq!((status.kind(), status.code()), (0, 2)),
         other => panic!("{other:?}"),
     }

@@ -140,3 +140,23 @@ fn event_indices_that_are_nonsense_cost_time_and_no_command() {
         rig.down(driver);
     }
 }
+
+#[test]
+fn what_a_pair_waited_for_before_a_reset_does_not_make_it_stalled_after_it() {
+    let (rig, mut driver) = up(ControllerConfig::new(), ShadowDoorbells::BeforeQueues);
+    rig.board.add_fault(Fault::Delayed { command: 0, delay_ns: 10_000_000_000 });
+    submit(&mut driver, 1);
+    // One look for stalled pairs falls into this time.
+    for _ in 0..150 {
+        assert!(driver.poll().is_none());
+        rig.board.pass(1_000_000);
+    }
+    driver.reset().unwrap();
+    assert!(driver.poll().unwrap().result.is_err());
+    let before = driver.doorbells().counters.rung_again;
+    rig.board.pass(3_000_000_000);
+    rig.board.add_fault(Fault::Delayed { command: rig.board.io_commands(), delay_ns: 20_000_000 });
+    stream(&mut driver, 0, 1, 1, 3);
+    assert_eq!(driver.doorbells().counters.rung_again, before);
+    rig.down(driver);
+}

@@ -1,13 +1,15 @@
 //! A controller whose way of being spoken to does not matter: what works with it exists once in the image, and not once for
 //! each transport.
 
+use core::time::Duration;
+
 use hal::Platform;
 use heapless::Vec;
-use nvme::controller::ERRORS;
+use nvme::controller::{CacheError, ERRORS};
 use nvme::{
-    Access, AdminCommand, BlockError, CommandError, Completion, Controller, DoorbellState, Error, ErrorEntry, Event,
-    Health, Identity, Namespace, PassThroughError, Refused, Request, Select, ShadowDoorbells, SubmitError, Ticket,
-    Transport, Unusable,
+    Accept, Access, AdminCommand, BlockError, CacheMode, CommandError, Completion, Controller, Counters, DoorbellState,
+    Error, ErrorEntry, Event, FlushPolicy, FlushStatistics, Health, Identity, Namespace, PassThroughError, Refused,
+    Request, Select, ShadowDoorbells, SubmitError, Ticket, Transport, Unusable, WriteCache,
 };
 
 use crate::load::{self, Report};
@@ -96,12 +98,36 @@ handed_on! {
     fn write(&mut; namespace: u32, lba: u64, bytes: &[u8]) -> Result<(), BlockError>;
     /// See [`Controller::flush`].
     fn flush(&mut; namespace: u32) -> Result<(), BlockError>;
+    /// See [`Controller::write_durable`].
+    fn write_durable(&mut; namespace: u32, lba: u64, bytes: &[u8]) -> Result<(), BlockError>;
+    /// See [`Controller::sync`].
+    fn sync(&mut; namespace: u32) -> Result<(), BlockError>;
+    /// See [`Controller::quiesce`].
+    fn quiesce(&mut;) -> Result<(), BlockError>;
+    /// See [`Controller::write_cache`].
+    fn write_cache(&;) -> WriteCache;
+    /// See [`Controller::cache_mode`].
+    fn cache_mode(&; namespace: u32) -> Result<CacheMode, SubmitError>;
+    /// See [`Controller::set_write_cache`].
+    fn set_write_cache(&mut; on: bool, save: bool) -> Result<(), CacheError>;
+    /// See [`Controller::flush_policy`].
+    fn flush_policy(&; namespace: u32) -> Result<FlushPolicy, SubmitError>;
+    /// See [`Controller::flush_statistics`].
+    fn flush_statistics(&; namespace: u32) -> Result<FlushStatistics, SubmitError>;
+    /// See [`Controller::set_flush_policy`].
+    fn set_flush_policy(&mut; namespace: u32, policy: FlushPolicy) -> Result<(), BlockError>;
+    /// See [`Controller::defer_flushes`].
+    fn defer_flushes(&mut; namespace: u32, max_delay: Duration, accepted: Accept) -> Result<(), BlockError>;
+    /// See [`Controller::counters`].
+    fn counters(&;) -> &Counters;
     /// See [`Controller::write_zeroes`].
     fn write_zeroes(&mut; namespace: u32, lba: u64, count: u64) -> Result<(), BlockError>;
     /// See [`Controller::discard`].
     fn discard(&mut; namespace: u32, lba: u64, count: u64) -> Result<(), BlockError>;
     /// See [`Controller::submit_on`].
     fn submit_on(&mut; index: u16, request: Request<P::Pool>) -> Result<Ticket, Refused<P::Pool>>;
+    /// See [`Controller::poll`].
+    fn poll(&mut;) -> Option<Completion<P::Pool>>;
     /// See [`Controller::wait`].
     fn wait(&mut;) -> Option<Completion<P::Pool>>;
 }

@@ -9,9 +9,14 @@
 //! anvil.interactive       someone at the console is asked for more
 //! anvil.rw=all            writes are armed for the whole disk
 //! anvil.rw=100..199       writes are armed for these blocks, the last one included
+//! anvil.defer=1000        flushes of the disk are answered at once and performed up to 1000 milliseconds later: a power cut
+//!                         loses what was flushed within that time
 //! ```
 
 use core::fmt;
+use core::time::Duration;
+
+use nvme::FlushPolicy;
 
 use crate::quote::Quoted;
 
@@ -53,6 +58,12 @@ impl fmt::Display for Writable {
     }
 }
 
+/// Reads milliseconds for which a flush may be deferred, from [`FlushPolicy::SHORTEST`] to [`FlushPolicy::LONGEST`].
+pub fn delay(text: &str) -> Option<Duration> {
+    let delay = Duration::from_millis(number(text)?);
+    (FlushPolicy::SHORTEST..=FlushPolicy::LONGEST).contains(&delay).then_some(delay)
+}
+
 /// Why the line is refused. Each names the word as it stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BootArgumentError<'a> {
@@ -68,6 +79,8 @@ pub enum BootArgumentError<'a> {
     Value(&'a str),
     /// Not `all`, and not `FIRST..LAST` in the right order.
     Range(&'a str),
+    /// Not milliseconds from 1 to 60000.
+    Delay(&'a str),
     /// A word that can stand once only.
     Twice(&'a str),
 }
@@ -78,9 +91,12 @@ impl fmt::Display for BootArgumentError<'_> {
             Self::Unbalanced(word) => ("a quote is not closed", word),
             Self::Quotes(word) => ("quotes belong around the value", word),
             Self::Control(word) => ("control character", word),
-            Self::Unknown(word) => ("unknown word (known: anvil.cmd, anvil.interactive, anvil.rw)", word),
-            Self::Value(word) => ("anvil.cmd and anvil.rw need a value, anvil.interactive takes none", word),
+            Self::Unknown(word) => ("unknown word (known: anvil.cmd, anvil.defer, anvil.interactive, anvil.rw)", word),
+            Self::Value(word) => {
+                ("anvil.cmd, anvil.defer and anvil.rw need a value, anvil.interactive takes none", word)
+            }
             Self::Range(word) => ("neither all nor FIRST..LAST", word),
+            Self::Delay(word) => ("not 1 to 60000 milliseconds", word),
             Self::Twice(word) => ("given before", word),
         };
         write!(f, "bootargs: {}: {what}", Quoted(word))
@@ -96,6 +112,8 @@ pub struct BootArguments<'a> {
     pub interactive: bool,
     /// The blocks for which writes are armed; none if absent.
     pub writable: Option<Writable>,
+    /// For how long flushes of the disk may be deferred; none if absent.
+    pub deferral: Option<Duration>,
 }
 
 impl<'a> BootArguments<'a> {
@@ -105,12 +123,17 @@ impl<'a> BootArguments<'a> {
     /// [`BootArgumentError`], for the first word that is wrong.
     pub fn parse(text: &'a str) -> Result<Self, BootArgumentError<'a>> {
         let text = text.split('\0').next().unwrap_or_default();
-        let mut all = Self { text, interactive: false, writable: None };
+        let mut all = Self { text, interactive: false, writable: None, deferral: None };
         for word in Words(text) {
             match wish(word?)? {
                 Some(Wish::Interactive) => all.interactive = true,
                 Some(Wish::Write(word, writable)) => {
                     if all.writable.replace(writable).is_some() {
+                        return Err(BootArgumentError::Twice(word));
+                    }
+                }
+                Some(Wish::Defer(word, delay)) => {
+                    if all.deferral.replace(delay).is_some() {
                         return Err(BootArgumentError::Twice(word));
                     }
                 }
@@ -135,6 +158,8 @@ enum Wish<'a> {
     Interactive,
     /// The word itself, and what it arms.
     Write(&'a str, Writable),
+    /// The word itself, and the delay.
+    Defer(&'a str, Duration),
 }
 
 /// Reads a word; `None` if it is someone else's.
@@ -163,7 +188,11 @@ fn wish(word: &str) -> Result<Option<Wish<'_>>, BootArgumentError<'_>> {
             Some(writable) => Ok(Some(Wish::Write(word, writable))),
             None => Err(BootArgumentError::Range(word)),
         },
-        ("cmd" | "rw", None) | ("interactive", Some(_)) => Err(BootArgumentError::Value(word)),
+        ("defer", Some(text)) => match delay(text) {
+            Some(delay) => Ok(Some(Wish::Defer(word, delay))),
+            None => Err(BootArgumentError::Delay(word)),
+        },
+        ("cmd" | "defer" | "rw", None) | ("interactive", Some(_)) => Err(BootArgumentError::Value(word)),
         _ => Err(BootArgumentError::Unknown(word)),
     }
 }
@@ -213,112 +242,4 @@ fn number(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn commands(text: &str) -> Vec<&str> {
-        BootArguments::parse(text).unwrap_or_else(|error| panic!("{error}")).commands().collect()
-    }
-
-    fn refused(text: &str) -> BootArgumentError<'_> {
-        BootArguments::parse(text).expect_err(text)
-    }
-
-    #[test]
-    fn commands_come_in_order_with_their_blanks() {
-        let text = "anvil.cmd=info  anvil.cmd=\"read 0  1\"\tanvil.cmd=\"\"\n\"anvil.cmd=gpt\" anvil.cmd=a=b";
-        assert_eq!(commands(text), ["info", "read 0  1", "", "gpt", "a=b"]);
-    }
-
-    #[test]
-    fn an_empty_line_asks_for_nothing() {
-        for text in ["", "  \t\n", "\0", " \0anvil.interactive"] {
-            let all = BootArguments::parse(text).unwrap();
-            assert_eq!((all.interactive, all.writable, all.commands().count()), (false, None, 0), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn the_words_of_others_are_passed_over_whatever_they_hold() {
-        let text = "console=ttyAMA0 root=\"/dev/x y\" quiet=\"a\"b\"c anvil.cmd=no\" xanvil.cmd=no anvil ANVIL.rw=all é=\u{1} \
-                    anvil.interactive";
-        let all = BootArguments::parse(text).unwrap();
-        assert_eq!((all.interactive, all.writable, all.commands().count()), (true, None, 0));
-    }
-
-    #[test]
-    fn a_range_is_armed_as_it_is_written_and_no_other_way() {
-        for (text, wanted) in [
-            ("anvil.rw=all", Writable::All),
-            ("anvil.rw=\"all\"", Writable::All),
-            ("anvil.rw=0..0", Writable::Blocks { first: 0, last: 0 }),
-            ("anvil.rw=100..0xFF", Writable::Blocks { first: 100, last: 255 }),
-            ("anvil.rw=0..18446744073709551615", Writable::Blocks { first: 0, last: u64::MAX }),
-        ] {
-            assert_eq!(BootArguments::parse(text).unwrap().writable, Some(wanted), "{text}");
-        }
-        for range in
-            ["", "ALL", "all ", "1", "1..", "..1", "2..1", "1...2", "1..2..3", "+1..2", "-1..2", "0x..1", "1,2", "١..٢"]
-        {
-            let text = format!("anvil.rw=\"{range}\"");
-            assert!(matches!(refused(&text), BootArgumentError::Range(_)), "{text}");
-        }
-        assert!(matches!(refused("anvil.rw=0..18446744073709551616"), BootArgumentError::Range(_)));
-    }
-
-    #[test]
-    fn writes_are_armed_once_only() {
-        assert_eq!(refused("anvil.rw=1..2 anvil.rw=all"), BootArgumentError::Twice("anvil.rw=all"));
-    }
-
-    #[test]
-    fn an_unknown_word_of_ours_is_named() {
-        for word in ["anvil.", "anvil.write=all", "anvil.cmds=info", "anvil.Interactive", "anvil.rw.x=all"] {
-            let text = format!("quiet {word} anvil.cmd=info");
-            assert_eq!(refused(&text), BootArgumentError::Unknown(word));
-            assert!(refused(&text).to_string().contains(word));
-        }
-    }
-
-    #[test]
-    fn a_value_stands_where_one_belongs_and_nowhere_else() {
-        for word in ["anvil.cmd", "anvil.rw", "anvil.interactive=", "anvil.interactive=yes"] {
-            assert_eq!(refused(word), BootArgumentError::Value(word));
-        }
-    }
-
-    #[test]
-    fn a_quote_that_is_not_closed_is_an_error_even_in_the_words_of_others() {
-        for (text, word) in [
-            ("anvil.cmd=\"read 0 1", "anvil.cmd=\"read 0 1"),
-            ("\"", "\""),
-            ("quiet root=\"x anvil.cmd=info", "root=\"x anvil.cmd=info"),
-            ("anvil.cmd=\"a\" \"anvil.rw=all", "\"anvil.rw=all"),
-        ] {
-            assert_eq!(refused(text), BootArgumentError::Unbalanced(word));
-        }
-    }
-
-    #[test]
-    fn quotes_inside_a_value_are_refused_rather_than_guessed_at() {
-        for text in ["anvil.cmd=a\"b c\"", "anvil.cmd=\"a\"\"b\"", "anvil.c\"m\"d=x", "\"anvil.cmd=\"x\"\""] {
-            assert!(matches!(refused(text), BootArgumentError::Quotes(_)), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_control_character_is_refused_and_shown_escaped() {
-        let error = refused("anvil.cmd=\"a\u{1b}[2J\"").to_string();
-        assert!(error.contains(r"a\u{1b}[2J") && !error.contains('\u{1b}'), "{error}");
-    }
-
-    #[test]
-    fn a_very_long_line_is_read_to_its_end_and_an_error_about_it_stays_short() {
-        let long = "x ".repeat(100_000) + "anvil.cmd=" + &"y".repeat(100_000);
-        assert_eq!(commands(&long).first().map(|line| line.len()), Some(100_000));
-        let many = "anvil.cmd=info ".repeat(10_000);
-        assert_eq!(commands(&many).len(), 10_000);
-        let unknown = String::from("anvil.") + &"z".repeat(100_000);
-        assert!(refused(&unknown).to_string().len() < 200);
-    }
-}
+mod tests;

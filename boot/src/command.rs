@@ -1,9 +1,15 @@
 //! The monitor's command lines.
 
-use core::fmt;
-use core::str::SplitAsciiWhitespace;
+mod error;
+mod words;
 
-use crate::quote::Quoted;
+use core::time::Duration;
+
+use nvme::FlushPolicy;
+
+use self::words::{byte, count_of, delay, exactly, none, number, random_read, select, span};
+
+pub use self::error::ParseError;
 
 /// What a line asks for. Blocks are those of the selected namespace, at first the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +43,18 @@ pub enum Command {
     Read(Span),
     /// Shows the SHA-256 of blocks.
     Sha256(Span),
-    /// Makes durable what was written.
+    /// Makes durable what was written, as the policy says.
     Flush,
+    /// Makes durable what was written, now.
+    Sync,
+    /// Writes a pattern to blocks.
+    Write(Write),
+    /// Says what the write cache is, or turns it on or off.
+    Cache(Cache),
+    /// Says when flushes reach the device, or chooses it.
+    Policy(Policy),
+    /// Counts what was done.
+    Stats,
     /// Tells the device that blocks are no longer needed.
     Trim(Span),
     /// Makes blocks read as zeroes.
@@ -83,6 +99,45 @@ pub enum Doorbells {
     Off,
 }
 
+/// What is wished of the write cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// What it is.
+    Status,
+    /// Another state.
+    Set {
+        /// Whether it is to be used.
+        on: bool,
+        /// Over resets too.
+        save: bool,
+    },
+}
+
+/// What is wished of the flushes of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// When they reach the device.
+    Status,
+    /// [`FlushPolicy::Strict`].
+    Strict,
+    /// [`FlushPolicy::Coalesce`].
+    Coalesce,
+    /// [`FlushPolicy::Deferred`] with that delay.
+    Deferred(Duration),
+}
+
+/// A pattern for blocks: each begins with its own number, 8 bytes with the least significant one first, and 8 times `byte`, and
+/// that is repeated to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The blocks.
+    pub span: Span,
+    /// What stands behind the numbers.
+    pub byte: u8,
+    /// They are durable at the end of the command.
+    pub durable: bool,
+}
+
 /// Blocks: `count` of them (at least one) from `first` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -92,35 +147,11 @@ pub struct Span {
     pub count: u64,
 }
 
-/// Why a line is no command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParseError<'a> {
-    /// No command has that name.
-    Unknown(&'a str),
-    /// Too few or too many words behind the name.
-    Usage(&'static str),
-    /// A word that should be a number.
-    NotANumber(&'static str, &'a str),
-    /// A number beyond 64 bits.
-    TooLarge(&'static str, &'a str),
-    /// A count of zero.
-    Zero(&'static str),
-}
-
-impl fmt::Display for ParseError<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => write!(f, "unknown command {} (help lists the commands)", Quoted(name)),
-            Self::Usage(usage) => write!(f, "usage: {usage}"),
-            Self::NotANumber(name, word) => write!(f, "{name}: {} is not a number", Quoted(word)),
-            Self::TooLarge(name, word) => write!(f, "{name}: {} is too large", Quoted(word)),
-            Self::Zero(name) => write!(f, "{name}: a count of 0 asks for nothing"),
-        }
-    }
-}
-
 const SELECT: &str = "select CONTROLLER [NAMESPACE]";
 const DOORBELLS: &str = "doorbells on|late|off|status";
+const WRITE: &str = "write LBA COUNT BYTE [fua]";
+const CACHE: &str = "cache [on|off [save]]";
+const POLICY: &str = "policy [strict|coalesce|deferred [MS]]";
 const RANDOM_READ: &str = "bench randread COUNT DEPTH [plain]";
 
 /// Name with arguments, and what it does.
@@ -137,7 +168,12 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("gpt", "lists the partitions"),
     ("read LBA COUNT", "shows blocks"),
     ("sha256 LBA COUNT", "shows the SHA-256 of blocks"),
-    ("flush", "makes durable what was written"),
+    (WRITE, "fills blocks with their number and a byte; fua: durable at once (--rw)"),
+    ("flush", "makes durable what was written, as the policy says"),
+    ("sync", "makes durable what was written, now"),
+    (POLICY, "says when flushes reach the device, or chooses it; MS milliseconds late (--defer)"),
+    (CACHE, "says what the write cache is, or turns it on or off (--rw)"),
+    ("stats", "counts commands, flushes, doorbells, time-outs"),
     ("trim LBA COUNT", "tells the device that blocks are not needed any more (--rw)"),
     ("zero LBA COUNT", "makes blocks read as zeroes (--rw)"),
     ("operations LBA", "runs the list of operations on 64 blocks, and destroys them (--rw)"),
@@ -168,12 +204,46 @@ pub fn parse(line: &str) -> Result<Option<Command>, ParseError<'_>> {
         "events" => none(words, Command::Events, "events")?,
         "gpt" => none(words, Command::Gpt, "gpt")?,
         "flush" => none(words, Command::Flush, "flush")?,
+        "sync" => none(words, Command::Sync, "sync")?,
+        "stats" => none(words, Command::Stats, "stats")?,
         "log" => none(words, Command::Log, "log")?,
         "shutdown" => none(words, Command::Shutdown, "shutdown")?,
         "read" => Command::Read(span(words, "read", "read LBA COUNT")?),
         "sha256" => Command::Sha256(span(words, "sha256", "sha256 LBA COUNT")?),
         "trim" => Command::Trim(span(words, "trim", "trim LBA COUNT")?),
         "zero" => Command::Zero(span(words, "zero", "zero LBA COUNT")?),
+        "write" => {
+            let given = words.clone().count();
+            let [first, count, value, word] = exactly(words, given.clamp(3, 4), WRITE)?;
+            if !matches!(word, "" | "fua") {
+                return Err(ParseError::Usage(WRITE));
+            }
+            let span = Span { first: number("write", first)?, count: count_of("write", count)? };
+            Command::Write(Write { span, byte: byte("write", value)?, durable: !word.is_empty() })
+        }
+        "cache" => {
+            let given = words.clone().count();
+            let set = |on, save| Command::Cache(Cache::Set { on, save });
+            match exactly(words, given.min(2), CACHE)? {
+                ["", ..] => Command::Cache(Cache::Status),
+                ["on", "", ..] => set(true, false),
+                ["off", "", ..] => set(false, false),
+                ["on", "save", ..] => set(true, true),
+                ["off", "save", ..] => set(false, true),
+                _ => return Err(ParseError::Usage(CACHE)),
+            }
+        }
+        "policy" => {
+            let given = words.clone().count();
+            Command::Policy(match exactly(words, given.min(2), POLICY)? {
+                ["", ..] => Policy::Status,
+                ["strict", "", ..] => Policy::Strict,
+                ["coalesce", "", ..] => Policy::Coalesce,
+                ["deferred", "", ..] => Policy::Deferred(FlushPolicy::USUAL),
+                ["deferred", word, ..] => Policy::Deferred(delay("policy", word)?),
+                _ => return Err(ParseError::Usage(POLICY)),
+            })
+        }
         "operations" => {
             let [first, ..] = exactly(words, 1, "operations LBA")?;
             Command::Operations { first: number("operations", first)? }
@@ -213,6 +283,11 @@ impl Command {
             Self::Read(_) => "read",
             Self::Sha256(_) => "sha256",
             Self::Flush => "flush",
+            Self::Sync => "sync",
+            Self::Write(_) => "write",
+            Self::Cache(_) => "cache",
+            Self::Policy(_) => "policy",
+            Self::Stats => "stats",
             Self::Trim(_) => "trim",
             Self::Zero(_) => "zero",
             Self::Operations { .. } => "operations",
@@ -223,71 +298,6 @@ impl Command {
             Self::Soak { .. } => "soak",
         }
     }
-}
-
-/// The most arguments of a command.
-const ARGUMENTS: usize = 4;
-
-/// Exactly `count` words; the places behind them are empty.
-fn exactly<'a>(
-    mut words: SplitAsciiWhitespace<'a>,
-    count: usize,
-    usage: &'static str,
-) -> Result<[&'a str; ARGUMENTS], ParseError<'a>> {
-    let mut taken = [""; ARGUMENTS];
-    for place in taken.iter_mut().take(count) {
-        *place = words.next().ok_or(ParseError::Usage(usage))?;
-    }
-    if words.next().is_some() { Err(ParseError::Usage(usage)) } else { Ok(taken) }
-}
-
-fn none<'a>(words: SplitAsciiWhitespace<'a>, command: Command, usage: &'static str) -> Result<Command, ParseError<'a>> {
-    exactly(words, 0, usage)?;
-    Ok(command)
-}
-
-fn span<'a>(words: SplitAsciiWhitespace<'a>, name: &'static str, usage: &'static str) -> Result<Span, ParseError<'a>> {
-    let [first, count, ..] = exactly(words, 2, usage)?;
-    Ok(Span { first: number(name, first)?, count: count_of(name, count)? })
-}
-
-fn select<'a>(words: SplitAsciiWhitespace<'a>) -> Result<Command, ParseError<'a>> {
-    let given = words.clone().count();
-    let [controller, namespace, ..] = exactly(words, given.clamp(1, 2), SELECT)?;
-    let namespace = if given == 2 { Some(number("select", namespace)?) } else { None };
-    Ok(Command::Select { controller: number("select", controller)?, namespace })
-}
-
-fn random_read<'a>(words: SplitAsciiWhitespace<'a>) -> Result<Command, ParseError<'a>> {
-    let given = words.clone().count();
-    match exactly(words, given.clamp(3, 4), RANDOM_READ)? {
-        ["randread", count, depth, word] if word.is_empty() || word == "plain" => Ok(Command::RandomRead {
-            count: count_of("bench", count)?,
-            depth: count_of("bench", depth)?,
-            plain: !word.is_empty(),
-        }),
-        _ => Err(ParseError::Usage(RANDOM_READ)),
-    }
-}
-
-fn count_of<'a>(name: &'static str, word: &'a str) -> Result<u64, ParseError<'a>> {
-    match number(name, word)? {
-        0 => Err(ParseError::Zero(name)),
-        count => Ok(count),
-    }
-}
-
-/// Decimal, or hexadecimal behind `0x`.
-fn number<'a>(name: &'static str, word: &'a str) -> Result<u64, ParseError<'a>> {
-    let (digits, radix) = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        Some(digits) => (digits, 16),
-        None => (word, 10),
-    };
-    // `from_str_radix` would take a sign.
-    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return Err(ParseError::NotANumber(name, word));
-    }
-    u64::from_str_radix(digits, radix).map_err(|_| ParseError::TooLarge(name, word))
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 mod change;
 mod device;
 mod doorbells;
+mod durability;
 mod health;
 mod look;
 mod measure;
+mod promise;
 mod prompt;
 mod show;
 #[cfg(test)]
@@ -78,6 +80,8 @@ pub struct Monitor<'a, P: Platform<Clock: Clone>> {
     storage: &'a mut dyn Storage<Platform = P>,
     selected: Selected,
     armed: Option<Armed>,
+    /// The namespace whose flushes may be deferred.
+    deferral: Option<Selected>,
     out: &'a mut dyn Write,
     marks: Marks<'a>,
     scratch: &'a mut [u8],
@@ -95,7 +99,7 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
     ) -> Self {
         let namespace = storage.controller(0).map_or(DISK, |controller| disk(controller));
         let selected = Selected { controller: 0, namespace };
-        Self { storage, selected, armed: None, out, marks: Marks { mark, told: false }, scratch }
+        Self { storage, selected, armed: None, deferral: None, out, marks: Marks { mark, told: false }, scratch }
     }
 
     /// Arms writes to these blocks of the disk that commands are for at first, and to no others.
@@ -154,6 +158,8 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
 
     fn run(&mut self, command: Command) -> Result<Next, Reason> {
         step::enter(command.name());
+        let kept = self.keep_promises(promise::printing(command));
+        kept.map_err(|reason| Reason::during(command.name(), reason))?;
         let done = match command {
             Command::Help => self.help(),
             Command::Controllers => self.controllers(),
@@ -168,6 +174,11 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
             Command::Read(span) => self.read(span),
             Command::Sha256(span) => self.sha256(span),
             Command::Flush => self.flush(),
+            Command::Sync => self.sync(),
+            Command::Write(write) => self.write(write),
+            Command::Cache(wish) => self.cache(wish),
+            Command::Policy(wish) => self.policy(wish),
+            Command::Stats => self.stats(),
             Command::Trim(span) => self.trim(span),
             Command::Zero(span) => self.zero(span),
             Command::Operations { first } => self.operations(first),
@@ -178,8 +189,9 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
             Command::Soak { count } => self.soak(count),
         };
         done.map_err(|reason| Reason::during(command.name(), reason))?;
-        // What the coprocessor said meanwhile.
+        // What the coprocessor said meanwhile, and what is due by now.
         self.storage.serve()?;
+        promise::poll(self.storage);
         Ok(Next::Command)
     }
 
@@ -189,7 +201,7 @@ impl<'a, P: Platform<Clock: Clone>> Monitor<'a, P> {
 
     fn help(&mut self) -> Result<(), Reason> {
         for (usage, what) in COMMANDS {
-            writeln!(self.out, "{usage:37}{what}").map_err(Reason::new)?;
+            writeln!(self.out, "{usage:40}{what}").map_err(Reason::new)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use aarch64_cpu::registers::{CurrentEL, Readable};
 use ans::discovery::Description;
 use ans::{Ans, Config, Hardware, Stage};
-use boot::bootargs::{BootArguments, Writable};
+use boot::bootargs::{self, BootArguments, Writable};
 use boot::monitor::{Monitor, Next};
 use boot::quote::Quoted;
 use boot::reason::Reason;
@@ -37,6 +37,8 @@ const COMMANDS: &str = "anvil,commands";
 const INTERACTIVE: &str = "anvil,interactive";
 /// The blocks that may be written, as in the boot arguments; all of them if it says nothing.
 const ALLOW_WRITE: &str = "anvil,allow-write";
+/// The milliseconds for which flushes of the disk may be deferred, as in the boot arguments.
+const DEFER_FLUSHES: &str = "anvil,defer-flushes";
 
 /// Real registers, real memory, real time.
 pub(super) struct Machine;
@@ -138,6 +140,15 @@ pub(super) fn work(tree: &Tree<'_>, storage: &mut dyn Storage<Platform = Machine
         },
         None => arguments.writable,
     };
+    let deferral = match chosen.as_ref().filter(|_| has(DEFER_FLUSHES)) {
+        Some(chosen) => {
+            let text = chosen.string(DEFER_FLUSHES).unwrap_or_default();
+            Some(bootargs::delay(text).ok_or_else(|| {
+                Reason::new(format_args!("{DEFER_FLUSHES}: {} is not 1 to 60000 milliseconds", Quoted(text)))
+            })?)
+        }
+        None => arguments.deferral,
+    };
     let interactive = has(INTERACTIVE) || arguments.interactive;
 
     let mut scratch = SCRATCH.lock();
@@ -146,6 +157,9 @@ pub(super) fn work(tree: &Tree<'_>, storage: &mut dyn Storage<Platform = Machine
     let mut monitor = Monitor::new(storage, &mut out, &mut mark, scratch.as_mut_slice());
     if let Some(writable) = writable {
         monitor.arm(writable)?;
+    }
+    if let Some(delay) = deferral {
+        monitor.arm_deferral(delay)?;
     }
     let mut lines = chosen.iter().flat_map(|chosen| chosen.strings(COMMANDS)).chain(arguments.commands()).peekable();
     if lines.peek().is_none() && !interactive {

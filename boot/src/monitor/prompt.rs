@@ -3,7 +3,7 @@
 use hal::{Clock, Platform};
 use heapless::String;
 
-use super::{Monitor, Next};
+use super::{Monitor, Next, promise};
 use crate::reason::Reason;
 use crate::step;
 
@@ -50,7 +50,9 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
         let mut idle = 0;
         loop {
             let Some(byte) = received() else {
-                // The wait for a person has no limit; what it must not do is let the coprocessor's messages pile up.
+                // The wait for a person has no limit; what it must not do is let the coprocessor's messages pile up, or
+                // flushes wait that were answered.
+                promise::poll(self.storage);
                 idle += 1;
                 if idle % SERVE == 0 {
                     self.storage.serve()?;

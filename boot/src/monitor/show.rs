@@ -3,6 +3,7 @@
 use hal::Platform;
 use nvme::{Access, Deallocated, DoorbellState, Namespace};
 
+use super::durability::Cached;
 use super::{Armed, Monitor, Selected, controller, missing};
 use crate::any::AnyController;
 use crate::reason::Reason;
@@ -40,7 +41,7 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
         let Self { storage, selected, armed, out, .. } = self;
         let controller = controller(*storage, *selected)?;
         let identity = controller.identity();
-        let cache = if identity.volatile_cache { "volatile write cache" } else { "no volatile write cache" };
+        let cache = Cached(controller.write_cache());
         writeln!(
             out,
             "model      {}\nserial     {}\nfirmware   {}\nNVMe       {}\nlimits     {} KiB per command, {} commands in \
@@ -56,6 +57,10 @@ impl<P: Platform<Clock: Clone>> Monitor<'_, P> {
             kind(controller.doorbells())
         )
         .map_err(Reason::new)?;
+        let id = selected.namespace;
+        if let (Ok(policy), Ok(mode)) = (controller.flush_policy(id), controller.cache_mode(id)) {
+            writeln!(out, "flushes    {policy}, namespace {id} is {mode}").map_err(Reason::new)?;
+        }
         write!(out, "optional  ").map_err(Reason::new)?;
         let optional =
             [(identity.compare, "compare"), (identity.write_zeroes, "write-zeroes"), (identity.discard, "discard")];

@@ -1,5 +1,7 @@
 //! Lines at work on models, and what they print.
 
+mod durability;
+
 use nvme::ShadowDoorbells;
 use sim::pcie::{ControllerConfig, Fault, NamespaceConfig};
 

@@ -79,6 +79,8 @@ pub struct Identity {
     pub flush_all: FlushAll,
     /// How long a shutdown may take, in microseconds; 0 is not reported.
     pub shutdown_microseconds: u32,
+    /// Optional asynchronous events (OAES); bit 8 tells of a namespace that changed.
+    pub optional_events: u32,
     /// It has Doorbell Buffer Config.
     pub doorbell_buffers: bool,
     /// It has Compare.
@@ -112,6 +114,7 @@ impl Identity {
             volatile_cache: false,
             flush_all: FlushAll::NotIndicated,
             shutdown_microseconds: 0,
+            optional_events: 0,
             doorbell_buffers: false,
             compare: false,
             write_zeroes: false,
@@ -149,6 +152,7 @@ impl Identity {
                 _ => FlushAll::NotIndicated,
             },
             shutdown_microseconds: head.rtd3_entry,
+            optional_events: head.optional_events,
             doorbell_buffers: admin.optional_commands & identify::DOORBELL_BUFFERS != 0,
             compare: queues.optional_commands & identify::COMPARE != 0,
             write_zeroes: queues.optional_commands & identify::WRITE_ZEROES != 0,

@@ -7,12 +7,16 @@ use heapless::Deque;
 
 use super::Controller;
 use crate::error::CommandError;
-use crate::spec::command::{SubmissionEntry, admin};
+use crate::spec::command::{SubmissionEntry, admin, feature};
 use crate::spec::log;
 use crate::transport::{Queue, Retired, Transport};
 
 /// Requests that are kept with the controller.
 const REQUESTS: u32 = 4;
+/// Feature 0x0b, bits 4:0: an event for each critical warning of the health log.
+const HEALTH_WARNINGS: u32 = 0x1f;
+/// Feature 0x0b and OAES, bit 8: an event when a namespace changed.
+const NAMESPACE_CHANGED: u32 = 1 << 8;
 /// Events that wait for the owner; more are counted and dropped, since the logs have them too.
 const KEPT: usize = 8;
 
@@ -141,6 +145,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         if !T::ABORTS_AND_EVENTS {
             return;
         }
+        self.choose_events();
         let tags = self.transport.tags(Queue::Admin);
         // The lowest tag is that of commands which are awaited.
         let mut free = tags & tags.wrapping_sub(1);
@@ -150,6 +155,16 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             self.events.returned |= tag;
         }
         self.request_events();
+    }
+
+    /// Asks for what a controller leaves out by itself: warnings of its health, and word of a namespace that changed. One that
+    /// does not know them tells of errors all the same.
+    fn choose_events(&mut self) {
+        let notices = self.identity.optional_events & NAMESPACE_CHANGED;
+        let entry = SubmissionEntry::set_feature(feature::EVENTS, HEALTH_WARNINGS | notices, false);
+        if let Err(error) = self.admin(entry) {
+            hal::warn!("the controller does not take the choice of events: {}", hal::log::Shown(&error));
+        }
     }
 
     /// The controller was reset and has no requests.

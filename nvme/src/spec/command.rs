@@ -57,6 +57,8 @@ pub mod feature {
     pub const WRITE_CACHE: u8 = 0x06;
     /// Number of queues.
     pub const QUEUES: u8 = 0x07;
+    /// Asynchronous event configuration.
+    pub const EVENTS: u8 = 0x0b;
 }
 
 /// Set Features, CDW10 bit 31: the value is kept over resets.
@@ -64,8 +66,6 @@ pub const SAVE: u32 = 1 << 31;
 
 /// CDW12 bit 30 of reads and writes: force unit access.
 pub const FORCE_UNIT_ACCESS: u32 = 1 << 30;
-/// CDW12 bit 25 of Write Zeroes: the blocks may be deallocated.
-pub const MAY_DEALLOCATE: u32 = 1 << 25;
 /// CDW11 bit 2 of Dataset Management: deallocate.
 pub const DEALLOCATE: u32 = 1 << 2;
 /// Bytes of one range of Dataset Management: attributes (4), blocks (4), first block (8).

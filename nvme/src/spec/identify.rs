@@ -20,8 +20,6 @@ pub const INDEPENDENT_FEATURES: usize = 0;
 pub const NO_VOLATILE_CACHE: u8 = 1 << 5;
 /// Descriptor type: the command set, one byte. Without it, it is the NVM command set, 0.
 pub const COMMAND_SET: u8 = 4;
-/// Bytes of a descriptor before its data: type, length, two reserved.
-pub const DESCRIPTOR_HEAD: usize = 4;
 /// Bytes of either structure.
 pub const SIZE: usize = 4096;
 /// Offset of the formats in the namespace structure: sixteen entries of four bytes.

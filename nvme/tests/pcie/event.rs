@@ -1,6 +1,6 @@
 //! Asynchronous events: told once, masked until their log is read, and never more requests than the controller takes.
 
-use nvme::{AdminCommand, Event, ShadowDoorbells};
+use nvme::{Event, ShadowDoorbells};
 use sim::pcie::{ControllerConfig, Fault};
 
 use crate::rig::{ADMIN_TAIL, Driver, Rig, stream, up};
@@ -8,17 +8,9 @@ use crate::rig::{ADMIN_TAIL, Driver, Rig, stream, up};
 const HOT: Event = Event { kind: 1, information: 1, log: 2 };
 const CHANGED: Event = Event { kind: 2, information: 0, log: 4 };
 
-/// A controller that was told to tell of temperature and changed namespaces.
+/// A controller that is up: the driver has asked it for events of its health and of changed namespaces.
 fn telling(config: ControllerConfig) -> (Rig, Driver) {
-    let (rig, mut driver) = up(config, ShadowDoorbells::BeforeQueues);
-    ask(&mut driver);
-    (rig, driver)
-}
-
-/// Asks for events of temperature and of changed namespaces.
-fn ask(driver: &mut Driver) {
-    let command = AdminCommand { opcode: 0x09, namespace: 0, dwords: [0x0b, 0x102, 0, 0, 0, 0] };
-    driver.pass_through(command, &mut []).unwrap();
+    up(config, ShadowDoorbells::BeforeQueues)
 }
 
 #[test]
@@ -88,7 +80,6 @@ fn events_that_come_while_an_admin_command_waits_are_kept() {
 fn events_are_told_after_a_reset_too() {
     let (rig, mut driver) = telling(ControllerConfig::new());
     driver.reset().unwrap();
-    ask(&mut driver);
     rig.board.set_temperature(400);
     assert_eq!(driver.next_event(), Ok(Some(HOT)));
     stream(&mut driver, 0, 10, 3, 1);

@@ -72,6 +72,10 @@ pub(crate) struct Options {
     /// Let the image write to the disk file: to all blocks, or with `--rw=FIRST..LAST` to these (the last one included).
     #[arg(long, value_name = "FIRST..LAST", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = Writable::parse)]
     pub(crate) rw: Option<Writable>,
+    /// Let the image answer flushes of the disk at once and perform them up to this many milliseconds later. RISK: a power cut
+    /// then loses what was flushed within that time, whatever a file system or a database was told.
+    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(crate) defer: Option<u32>,
     /// Run another arm64 image on the same machine, with the same checks.
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Option<PathBuf>,
@@ -166,6 +170,9 @@ fn t8103(options: &Options) -> Outcome {
     }
     if let Some(writable) = options.rw {
         command.arg(writable.range().map_or_else(|| "--rw".into(), |range| format!("--rw={range}")));
+    }
+    if let Some(milliseconds) = options.defer {
+        command.arg(format!("--defer={milliseconds}"));
     }
     if options.interactive {
         command.arg("--interactive");

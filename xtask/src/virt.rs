@@ -77,7 +77,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if let Some((flag, _)) = only_t8103.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!("{flag} works on --machine t8103 only")));
     }
-    let line = words::line(&options.commands, options.interactive || options.input.is_some(), options.rw)?;
+    let interactive = options.interactive || options.input.is_some();
+    let line = words::line(&options.commands, interactive, options.rw, options.defer)?;
     setup::packages(setup::QEMU)?;
     let file = options.disk.clone().map_or_else(disks::example, Ok)?;
     let disk = Disk::open(&file, options.virt.block_size, options.rw.is_some(), options.virt.blkdebug.as_deref())?;

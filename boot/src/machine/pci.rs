@@ -70,39 +70,43 @@ fn bring_up(
     for function in &mut found.functions {
         let place = Place::Pci { address: function.address(), vendor: function.vendor(), device: function.device() };
         console::line(format_args!("nvme: {place}"));
-        match enable(function, mapper, pool) {
-            // There is room: no more functions are found than that.
-            Ok(controller) => drop(storage.controllers.push((place, controller))),
-            Err(reason) => {
-                storage.missing += 1;
-                let reason = Reason::during("nvme", format_args!("{place}: {reason}"));
-                hal::error!("{}", hal::log::Shown(&reason));
-                first.get_or_insert(reason);
-            }
+        if let Err(reason) = enable(function, place, mapper, pool, storage) {
+            storage.missing += 1;
+            let reason = Reason::during("nvme", format_args!("{place}: {reason}"));
+            hal::error!("{}", hal::log::Shown(&reason));
+            first.get_or_insert(reason);
         }
     }
     first
 }
 
+/// Puts the controller where it stays, in this function alone: it has some 28 KiB, and every move of it costs the stack as much.
 #[inline(never)]
 fn enable(
     function: &mut Function<&PhysicalWindow>,
+    place: Place,
     mapper: &mut Mapper,
     pool: <Machine as hal::Platform>::Pool,
-) -> Result<Controller<Machine, nvme::transport::pcie::PcieTransport<Machine>>, Reason> {
+    storage: &mut PciStorage<Machine>,
+) -> Result<(), Reason> {
     let window = board::window(mapper, function.registers()).map_err(Reason::new)?;
     function.enable().map_err(Reason::new)?;
     let mut config = Config::default();
     config.queue_pairs = QUEUE_PAIRS;
     let transport = PcieConfig::new(ShadowDoorbells::BeforeQueues);
-    let result = Controller::enable(window, pool, clock::get(), config, transport, &mut |stage| {
+    let enabled = Controller::enable(window, pool, clock::get(), config, transport, &mut |stage| {
         console::line(format_args!("stage: nvme {stage}"));
     });
-    result.map_err(|failure| {
-        // The bus takes the memory back from a controller that would not go down.
-        let _ = function.disable();
-        Reason::new(failure)
-    })
+    match enabled {
+        // There is room: no more functions are found than that.
+        Ok(controller) => drop(storage.controllers.push((place, controller))),
+        Err(failure) => {
+            // The bus takes the memory back from a controller that would not go down.
+            let _ = function.disable();
+            return Err(Reason::new(failure));
+        }
+    }
+    Ok(())
 }
 
 /// Shuts every controller down, whatever becomes of the others; the first failure is the reason.

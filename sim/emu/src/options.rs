@@ -23,6 +23,9 @@ pub struct Options {
     /// Let writes reach the disk, and tell the image that it may arm them: for all blocks, or for FIRST..LAST (inclusive)
     #[arg(long, value_name = "FIRST..LAST", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = blocks)]
     pub rw: Option<String>,
+    /// Tell the image to answer flushes at once and perform them up to this many milliseconds later
+    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub defer: Option<u32>,
     /// The device tree: fdt generates one, FILE is a .dtb (or an Apple tree, with --x0 boot_args)
     #[arg(long, value_name = "fdt|FILE", default_value = "fdt")]
     pub tree: PathBuf,

@@ -79,12 +79,20 @@ fn machine(options: &Options) -> Result<MachineConfig, String> {
 
 fn handover(options: &Options, image: &Image) -> Result<Vec<u8>, String> {
     let interactive = options.interactive || options.input.is_some();
-    let wishes = Wishes { commands: options.cmd.clone(), allow_write: options.rw.clone(), interactive };
+    let wishes = Wishes {
+        commands: options.cmd.clone(),
+        allow_write: options.rw.clone(),
+        defer_flushes: options.defer.map(|milliseconds| milliseconds.to_string()),
+        interactive,
+    };
     let generated = options.tree.as_os_str() == "fdt";
     match (options.x0, generated) {
         (Argument::Fdt, true) => Ok(tree::generate(options.ram, &wishes)),
         (Argument::Fdt, false) => tree::adopt(read("tree", &options.tree)?, options.ram, &wishes).map_err(|error| {
-            format!("tree {}: {error}; --cmd, --rw, --input and --interactive add to a tree", options.tree.display())
+            format!(
+                "tree {}: {error}; --cmd, --rw, --defer, --input and --interactive add to a tree",
+                options.tree.display()
+            )
         }),
         (Argument::BootArgs, true) => Err("--x0 boot_args needs an Apple tree: give its file with --tree".into()),
         (Argument::BootArgs, false) if !options.cmd.is_empty() => {

@@ -19,6 +19,8 @@ pub struct Wishes {
     pub commands: Vec<String>,
     /// `anvil,allow-write`: the image may arm writes; empty for all blocks of the disk, else `FIRST..LAST`, both included.
     pub allow_write: Option<String>,
+    /// `anvil,defer-flushes`: the image may answer flushes that many milliseconds before it performs them.
+    pub defer_flushes: Option<String>,
     /// `anvil,interactive`: someone types at the console.
     pub interactive: bool,
 }
@@ -98,6 +100,9 @@ fn finish(mut tree: DeviceTree, wishes: &Wishes) -> Vec<u8> {
         let range = Some(blocks.as_str()).filter(|blocks| !blocks.is_empty());
         put("anvil,allow-write", strings(range));
     }
+    if let Some(milliseconds) = &wishes.defer_flushes {
+        put("anvil,defer-flushes", strings([milliseconds.as_str()]));
+    }
     if wishes.interactive {
         put("anvil,interactive", Vec::new());
     }
@@ -129,12 +134,18 @@ mod tests {
     #[test]
     fn the_wishes_stand_in_a_generated_tree_and_in_a_given_one() {
         let commands = vec!["info".into(), "read 0 1".into()];
-        let wishes = Wishes { commands, allow_write: Some(String::new()), interactive: false };
+        let wishes = Wishes {
+            commands,
+            allow_write: Some(String::new()),
+            defer_flushes: Some("250".into()),
+            interactive: false,
+        };
         let generated = generate(1 << 29, &wishes);
         let adopted = adopt(generate(1 << 29, &Wishes::default()), 1 << 29, &wishes).unwrap();
         for tree in [generated, adopted] {
             assert_eq!(chosen(&tree, "anvil,commands").unwrap(), b"info\0read 0 1\0");
             assert_eq!(chosen(&tree, "anvil,allow-write").unwrap(), b"");
+            assert_eq!(chosen(&tree, "anvil,defer-flushes").unwrap(), b"250\0");
             assert_eq!(chosen(&tree, "anvil,interactive"), None);
         }
         let some = Wishes { allow_write: Some("8..15".into()), ..Wishes::default() };

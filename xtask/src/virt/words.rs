@@ -39,8 +39,14 @@ impl Writable {
 /// The most bytes of the line. Linux takes no longer argument of a program than 128 KiB.
 const MOST: usize = 120 << 10;
 
-/// The line that asks for `commands` in order, for a dialogue after them, and arms `writable`.
-pub(crate) fn line(commands: &[String], interactive: bool, writable: Option<Writable>) -> Result<String, Failure> {
+/// The line that asks for `commands` in order, for a dialogue after them, arms `writable`, and defers flushes for so many
+/// milliseconds.
+pub(crate) fn line(
+    commands: &[String],
+    interactive: bool,
+    writable: Option<Writable>,
+    deferral: Option<u32>,
+) -> Result<String, Failure> {
     let mut words = Vec::new();
     for command in commands {
         // The line has no escape for either.
@@ -57,6 +63,9 @@ pub(crate) fn line(commands: &[String], interactive: bool, writable: Option<Writ
     if let Some(writable) = writable {
         words.push(format!("anvil.rw={}", writable.range().as_deref().unwrap_or("all")));
     }
+    if let Some(milliseconds) = deferral {
+        words.push(format!("anvil.defer={milliseconds}"));
+    }
     let line = words.join(" ");
     if line.len() > MOST {
         return Err(Failure::usage(format!("--cmd: {} bytes for QEMU's -append, at most {MOST} fit", line.len())));
@@ -72,19 +81,19 @@ mod tests {
     fn commands_are_quoted_and_come_in_order() {
         let commands = ["info".to_owned(), "read 0 1".to_owned()];
         assert_eq!(
-            line(&commands, true, Some(Writable::Blocks(3, 9))).unwrap(),
-            r#"anvil.cmd="info" anvil.cmd="read 0 1" anvil.interactive anvil.rw=3..9"#
+            line(&commands, true, Some(Writable::Blocks(3, 9)), Some(250)).unwrap(),
+            r#"anvil.cmd="info" anvil.cmd="read 0 1" anvil.interactive anvil.rw=3..9 anvil.defer=250"#
         );
-        assert_eq!(line(&[], false, Some(Writable::All)).unwrap(), "anvil.rw=all");
-        assert_eq!(line(&[], false, None).unwrap(), "");
+        assert_eq!(line(&[], false, Some(Writable::All), None).unwrap(), "anvil.rw=all");
+        assert_eq!(line(&[], false, None, None).unwrap(), "");
     }
 
     #[test]
     fn what_the_line_cannot_carry_is_refused() {
         for command in ["say \"x\"", "a\nb", "\0"] {
-            assert!(line(&[command.to_owned()], false, None).is_err(), "{command:?}");
+            assert!(line(&[command.to_owned()], false, None, None).is_err(), "{command:?}");
         }
-        assert!(line(&vec!["read 0 1".to_owned(); 6000], false, None).is_err());
+        assert!(line(&vec!["read 0 1".to_owned(); 6000], false, None, None).is_err());
     }
 
     #[test]

@@ -85,10 +85,16 @@ pub(crate) fn virt(arguments: &[&str]) -> Call {
     run(&[&["--machine", "virt"], arguments].concat())
 }
 
-/// The figures that a run wrote, and the run.
+/// The figures that a run wrote, and the run, which succeeded.
 pub(crate) fn figures(name: &str, arguments: &[&str]) -> (Value, Call) {
+    let (figures, call) = account(name, arguments);
+    (figures, call.succeeded())
+}
+
+/// The figures that a run wrote, and the run, however it ended.
+pub(crate) fn account(name: &str, arguments: &[&str]) -> (Value, Call) {
     let path = scratch(name).display().to_string();
-    let call = run(&[&["--json", &path], arguments].concat()).succeeded();
+    let call = run(&[&["--json", &path], arguments].concat());
     let text = std::fs::read_to_string(&path).expect("the figures were written");
     (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), call)
 }
@@ -98,6 +104,27 @@ pub(crate) fn sum(path: &str, block_size: u64, first: u64, count: u64) -> String
     let bytes = format!("dd if={path} bs={block_size} skip={first} count={count} status=none | sha256sum");
     let text = String::from_utf8(tool("sh", &["-c", &bytes])).expect("a digest is text");
     text.split_whitespace().next().expect("a digest").to_owned()
+}
+
+/// How many commands of that name the device has seen.
+pub(crate) fn commands(figures: &Value, name: &str) -> u64 {
+    assert!(figures.pointer("/commands").is_some_and(Value::is_object), "no commands in {figures:#}");
+    figures.pointer(&format!("/commands/{name}")).map_or(0, |count| count.as_u64().expect("a count"))
+}
+
+/// A file of `blkdebug` rules: each request of this kind, or those that touch a sector of 512 bytes, fails with EIO.
+pub(crate) fn rules(name: &str, kind: &str, sector: Option<u64>) -> String {
+    let place = sector.map(|sector| format!("sector = \"{sector}\"\n")).unwrap_or_default();
+    let path = scratch(name);
+    let rule = format!("[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"off\"\n{place}");
+    std::fs::write(&path, rule).unwrap();
+    path.display().to_string()
+}
+
+/// Blocks as the monitor's `write` fills them: each with its number and the byte, eight bytes each, over and over.
+pub(crate) fn written(first: u64, count: u64, byte: u8, block_size: usize) -> Vec<u8> {
+    let block = |number: u64| [number.to_le_bytes(), [byte; 8]].concat().repeat(block_size / 16);
+    (first..first + count).flat_map(block).collect()
 }
 
 /// A count in the figures.

@@ -5,6 +5,8 @@ mod bad_input;
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod durability;
+#[cfg(test)]
 mod levels;
 #[cfg(test)]
 mod main_job;
@@ -16,6 +18,8 @@ mod virt_arguments;
 mod virt_disks;
 #[cfg(test)]
 mod virt_doorbells;
+#[cfg(test)]
+mod virt_durability;
 #[cfg(test)]
 mod virt_errors;
 #[cfg(test)]

@@ -1,15 +1,6 @@
 //! Errors that QEMU's `blkdebug` injects: each is told with its status, and what is not hit by one works.
 
-use crate::common::{disk, scratch, sum, virt};
-
-/// A file of rules: each request of this kind, or those that touch a sector of 512 bytes, fails with EIO.
-fn rules(name: &str, kind: &str, sector: Option<u64>) -> String {
-    let place = sector.map(|sector| format!("sector = \"{sector}\"\n")).unwrap_or_default();
-    let path = scratch(name);
-    let rule = format!("[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"off\"\n{place}");
-    std::fs::write(&path, rule).unwrap();
-    path.display().to_string()
-}
+use crate::common::{disk, rules, sum, virt};
 
 #[test]
 fn a_sector_that_cannot_be_read_is_told_as_an_unrecovered_read_and_its_neighbours_are_read() {

@@ -75,6 +75,15 @@ pub const FNA: usize = 524;
 pub const VWC: usize = 525;
 /// Controller: atomic write unit, 2 bytes.
 pub const AWUN: usize = 526;
+/// Controller: atomic write unit over a power failure, 2 bytes: blocks, less one.
+pub const AWUPF: usize = 528;
+
+/// CNS of a namespace, apart from its command set (NVMe 2.0).
+pub const CNS_INDEPENDENT: u32 = 0x08;
+/// The same: features.
+pub const INDEPENDENT_NSFEAT: usize = 0;
+/// The same, features: the namespace has no volatile write cache (Linux' `NVME_NS_VWC_NOT_PRESENT`).
+pub const NSFEAT_NO_CACHE: u8 = 1 << 5;
 
 /// Namespace: blocks that can be addressed, 8 bytes.
 pub const NSZE: usize = 0;

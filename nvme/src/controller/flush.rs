@@ -4,13 +4,17 @@ use core::time::Duration;
 
 use hal::{Clock, Platform};
 
-use super::Controller;
+use super::{Controller, Counters};
 use crate::buffer::Buffer;
 use crate::durability::{Accept, CacheMode, DeferredError, FlushPolicy, FlushStatistics, Flushes};
 use crate::error::{BlockError, CommandError, Fault, SubmitError};
 use crate::request::{Operation, Refused, Request, Ticket};
 use crate::spec::command::{EVERY_NAMESPACE, SubmissionEntry, nvm};
 use crate::transport::{Queue, Transport};
+
+/// Flushes that share one wait for others by up to that part of the time that a flush takes: as much of a wait as
+/// [`hal::time::Pause`] gives away.
+const GATHER: u64 = 16;
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// When flushes of a namespace reach the device.
@@ -139,9 +143,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
                 Ok(ticket)
             }
             _ => {
-                if let Some(waiting) = flushes.waiting.get_mut(usize::from(index)) {
-                    *waiting |= 1 << tag;
-                }
+                flushes.wait(index, tag, now);
                 self.flush_work = true;
                 Ok(pair.slots.hold(tag, buffer))
             }
@@ -153,12 +155,21 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[inline(never)]
     pub(super) fn serve_flushes(&mut self) {
         let now = self.clock.now().as_nanos();
+        let gather = self.gather();
         for at in 0..self.flushes.len() {
-            if self.flushes.get(at).is_some_and(|flushes| flushes.is_due(now)) {
+            if self.flushes.get(at).is_some_and(|flushes| flushes.is_due(now, gather)) {
                 self.send_flush(at, now);
             }
         }
         self.flush_work = self.flushes.iter().any(Flushes::unsettled);
+    }
+
+    /// For how long flushes that share one wait for others to join, if anyone is there who could.
+    fn gather(&self) -> Option<u64> {
+        let Counters { flushes, flush_time, .. } = self.counters;
+        let total = u64::try_from(flush_time.as_nanos()).unwrap_or(u64::MAX);
+        let somebody = self.pairs.iter().any(|pair| pair.slots.may_be_followed());
+        somebody.then(|| total / flushes.max(1) / GATHER)
     }
 
     /// Sends the device flush that everything asked for by now rides on: as the first of those that wait, or as one of its own.
@@ -198,6 +209,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[cold]
     #[inline(never)]
     pub(super) fn flushes_ended(&mut self) {
+        let now = self.clock.now().as_nanos();
         for flushes in &mut self.flushes {
             let Some(leader) = flushes.leader else { continue };
             let Some(pair) = self.pairs.get_mut(usize::from(leader.pair)) else { continue };
@@ -205,7 +217,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             if leader.own {
                 pair.slots.swallow(leader.tag);
             }
-            let riders = flushes.ended(leader, result);
+            let riders = flushes.ended(leader, result, now);
             for (pair, map) in self.pairs.iter_mut().zip(riders) {
                 pair.slots.end_held(map, result);
             }

@@ -145,7 +145,7 @@ impl fmt::Display for DeferredError {
         match self {
             Self::Failed(error) => write!(f, "a flush that had been answered failed: {error}"),
             Self::Late { by } => {
-                write!(f, "a flush that had been answered was sent {} too late: nobody polled", Span(*by))
+                write!(f, "a flush that had been answered was sent {} too late: nobody polled in time", Span(*by))
             }
         }
     }

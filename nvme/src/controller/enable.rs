@@ -67,6 +67,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
         self.disable()?;
         self.pairs.iter_mut().for_each(|pair| pair.slots.reset());
+        self.forget_flushes();
         let before = core::mem::take(&mut self.namespaces);
         self.start(&mut |_| ())?;
         for namespace in &mut self.namespaces {
@@ -129,6 +130,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             flushes: heapless::Vec::new(),
             flush_work: false,
             trouble: false,
+            starved: false,
             namespaces: heapless::Vec::new(),
             left_out: heapless::Vec::new(),
             pairs,

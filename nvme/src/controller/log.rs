@@ -149,11 +149,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             Select::Capabilities => 3,
         };
         let page = self.page.address();
-        let value = self.admin(SubmissionEntry::get_feature(feature, bits, page))?;
+        let result = self.admin(SubmissionEntry::get_feature(feature, bits, page));
         if feature == command::feature::WRITE_CACHE && select == Select::Current {
             // Another host may have changed it.
-            self.cache_was_read(value);
+            self.cache_was_read(result.ok());
         }
-        Ok(value)
+        result
     }
 }

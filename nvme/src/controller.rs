@@ -133,8 +133,10 @@ pub struct Controller<P: Platform, T: Transport<P>> {
     flushes: heapless::Vec<Flushes, NAMESPACES>,
     /// Flushes wait or were deferred.
     flush_work: bool,
-    /// Something went wrong with flushes that were answered, in some namespace.
+    /// Something went wrong with flushes that were answered, in some namespace; or a device flush is starved.
     trouble: bool,
+    /// A device flush is due, and no tag is free for it.
+    starved: bool,
     namespaces: heapless::Vec<Namespace, NAMESPACES>,
     left_out: heapless::Vec<(u32, Unusable), NAMESPACES>,
     /// The IO queue pairs that there is memory for. The controller may have granted fewer: see `granted`.

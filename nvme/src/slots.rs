@@ -99,6 +99,11 @@ impl<P: DmaPool> Slots<P> {
         self.in_flight | self.held != 0
     }
 
+    /// Whether there is a command whose owner may ask for a flush once he hears of its end.
+    pub(crate) fn may_be_followed(&self) -> bool {
+        self.in_flight & !self.flush | self.finished != 0
+    }
+
     /// Whether a command's end waits to be told.
     pub(crate) fn any_finished(&self) -> bool {
         self.finished != 0

@@ -43,12 +43,14 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             // Whatever becomes of it, nothing is taken for durable until the feature was read again.
             self.cache.enabled = None;
         }
-        let result = self.admin(entry).map_err(PassThroughError::Command)?;
-        match opcode {
-            admin::SET_FEATURES if cache => drop(self.read_cache().map_err(PassThroughError::Command)?),
-            // Bits 10:8 zero ask for the current value.
-            admin::GET_FEATURES if cache && tenth & 0x700 == 0 => self.cache_was_read(result),
-            _ => {}
+        let result = self.admin(entry);
+        // Bits 10:8 zero ask for the current value.
+        if opcode == admin::GET_FEATURES && cache && tenth & 0x700 == 0 {
+            self.cache_was_read(result.ok());
+        }
+        let result = result.map_err(PassThroughError::Command)?;
+        if opcode == admin::SET_FEATURES && cache {
+            self.read_cache().map_err(PassThroughError::Command)?;
         }
         self.page.read_bytes(0, data);
         Ok(result)

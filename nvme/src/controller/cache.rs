@@ -127,15 +127,15 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     pub(super) fn read_cache(&mut self) -> Result<Option<bool>, CommandError> {
         self.cache.enabled = None;
         let page = self.page.address();
-        let value = self.admin(SubmissionEntry::get_feature(feature::WRITE_CACHE, 0, page))?;
-        self.cache_was_read(value);
-        Ok(self.cache.enabled)
+        let result = self.admin(SubmissionEntry::get_feature(feature::WRITE_CACHE, 0, page));
+        self.cache_was_read(result.ok());
+        result.map(|_| self.cache.enabled)
     }
 
-    /// Goes by what the feature was read as, by whomever and for whatever.
-    pub(super) fn cache_was_read(&mut self, value: u32) {
-        self.cache.enabled = WriteCache::read(value);
-        if self.cache.enabled.is_none() {
+    /// Goes by what the feature was read as, by whomever and for whatever; none if the read failed.
+    pub(super) fn cache_was_read(&mut self, value: Option<u32>) {
+        self.cache.enabled = value.and_then(WriteCache::read);
+        if let (Some(value), None) = (value, self.cache.enabled) {
             hal::warn!("the write cache feature reads as {:#x}: taken for on", value);
         }
     }

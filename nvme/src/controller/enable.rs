@@ -80,6 +80,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         }
         self.disable()?;
         self.pairs.iter_mut().for_each(|pair| pair.slots.reset());
+        self.forget_flushes();
         let before = core::mem::take(&mut self.namespaces);
         if let Err(error) = self.start(&mut |_| ()) {
             // The next attempt knows from them what was armed.
@@ -146,6 +147,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             flushes: heapless::Vec::new(),
             flush_work: false,
             trouble: false,
+            starved: false,
             namespaces: heapless::Vec::new(),
             left_out: heapless::Vec::new(),
             pairs,

@@ -4,13 +4,17 @@ use core::time::Duration;
 
 use hal::{Clock, Platform};
 
-use super::Controller;
+use super::{Controller, Counters};
 use crate::buffer::Buffer;
 use crate::durability::{Accept, CacheMode, DeferredError, FlushPolicy, FlushStatistics, Flushes};
 use crate::error::{BlockError, CommandError, Fault, SubmitError};
 use crate::request::{Operation, Refused, Request, Ticket};
 use crate::spec::command::{EVERY_NAMESPACE, SubmissionEntry, nvm};
 use crate::transport::{Queue, Transport};
+
+/// Flushes that share one wait for others by up to that part of the time that a flush takes: as much of a wait as
+/// [`hal::time::Pause`] gives away.
+const GATHER: u64 = 16;
 
 impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// When flushes of a namespace reach the device.
@@ -45,7 +49,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     /// on; nothing else arms this. It ends with [`Controller::set_flush_policy`], and with a device flush that fails.
     ///
     /// The delay is kept by [`Controller::poll`] and the calls that wait: call one of them every eighth of `max_delay`. A caller
-    /// that does not is told so by the next call that submits something ([`SubmitError::Deferred`]).
+    /// that does not is told so by the next call that submits something ([`SubmitError::Deferred`]); so is one whose own commands
+    /// hold every tag of every queue pair for longer than that, for the device flush needs one too.
     ///
     /// # Errors
     /// [`SubmitError::Delay`] outside 1 ms to 60 s, and as [`Controller::set_flush_policy`].
@@ -139,9 +144,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
                 Ok(ticket)
             }
             _ => {
-                if let Some(waiting) = flushes.waiting.get_mut(usize::from(index)) {
-                    *waiting |= 1 << tag;
-                }
+                flushes.wait(index, tag, now);
                 self.flush_work = true;
                 Ok(pair.slots.hold(tag, buffer))
             }
@@ -152,13 +155,26 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[cold]
     #[inline(never)]
     pub(super) fn serve_flushes(&mut self) {
+        if let Some(fault) = self.fault {
+            return self.fail_waiting(fault);
+        }
+        self.starved = false;
         let now = self.clock.now().as_nanos();
+        let gather = self.gather();
         for at in 0..self.flushes.len() {
-            if self.flushes.get(at).is_some_and(|flushes| flushes.is_due(now)) {
+            if self.flushes.get(at).is_some_and(|flushes| flushes.is_due(now, gather)) {
                 self.send_flush(at, now);
             }
         }
         self.flush_work = self.flushes.iter().any(Flushes::unsettled);
+    }
+
+    /// For how long flushes that share one wait for others to join, if anyone is there who could.
+    fn gather(&self) -> Option<u64> {
+        let Counters { flushes, flush_time, .. } = self.counters;
+        let total = u64::try_from(flush_time.as_nanos()).unwrap_or(u64::MAX);
+        let somebody = self.pairs.iter().any(|pair| pair.slots.may_be_followed());
+        somebody.then(|| total / flushes.max(1) / GATHER)
     }
 
     /// Sends the device flush that everything asked for by now rides on: as the first of those that wait, or as one of its own.
@@ -171,7 +187,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             None => {
                 let free =
                     (0..self.granted).zip(&self.pairs).find_map(|(index, pair)| Some((index, pair.slots.peek()?)));
-                let Some((index, tag)) = free else { return };
+                let Some((index, tag)) = free else {
+                    // The next tag that is free is for this, and not for what the caller submits next.
+                    (self.starved, self.trouble) = (true, true);
+                    return;
+                };
                 (index, tag, true)
             }
         };
@@ -189,6 +209,28 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         self.transport.ring(&self.window, Queue::Io(index));
     }
 
+    /// The controller takes no more commands: flushes that wait to be sent end so, for nobody could wait for them otherwise. What
+    /// was answered stays to be done.
+    fn fail_waiting(&mut self, fault: Fault) {
+        for flushes in &mut self.flushes {
+            for (pair, map) in self.pairs.iter_mut().zip(core::mem::take(&mut flushes.waiting)) {
+                pair.slots.end_held(map, Err(CommandError::Dead(fault)));
+            }
+        }
+    }
+
+    /// The controller was reset, and has none of the device flushes: nobody waits for those that had no owner.
+    pub(super) fn forget_flushes(&mut self) {
+        for flushes in &mut self.flushes {
+            if let Some(leader) = flushes.leader.filter(|leader| leader.own)
+                && let Some(pair) = self.pairs.get_mut(usize::from(leader.pair))
+            {
+                pair.slots.swallow(leader.tag);
+            }
+            flushes.forget_commands();
+        }
+    }
+
     fn place_flush(&mut self, index: u16, tag: u32, namespace: u32) {
         let entry = SubmissionEntry { opcode: nvm::FLUSH, namespace, ..SubmissionEntry::default() };
         self.transport.place(&self.window, Queue::Io(index), tag, entry);
@@ -198,6 +240,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     #[cold]
     #[inline(never)]
     pub(super) fn flushes_ended(&mut self) {
+        let now = self.clock.now().as_nanos();
         for flushes in &mut self.flushes {
             let Some(leader) = flushes.leader else { continue };
             let Some(pair) = self.pairs.get_mut(usize::from(leader.pair)) else { continue };
@@ -205,28 +248,37 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             if leader.own {
                 pair.slots.swallow(leader.tag);
             }
-            let riders = flushes.ended(leader, result);
+            let riders = flushes.ended(leader, result, now);
             for (pair, map) in self.pairs.iter_mut().zip(riders) {
                 pair.slots.end_held(map, result);
             }
             self.trouble |= flushes.trouble.is_some();
         }
         self.flush_work = self.flushes.iter().any(Flushes::unsettled);
+        if self.starved {
+            self.serve_flushes();
+        }
     }
 
     /// What went wrong with flushes that were answered, told once.
     #[cold]
     pub(super) fn take_trouble(&mut self, namespace: u32) -> Option<SubmitError> {
+        if self.starved {
+            self.serve_flushes();
+        }
         let error = self.flushes_of_mut(namespace)?.trouble.take();
-        self.trouble = self.flushes.iter().any(|flushes| flushes.trouble.is_some());
+        self.trouble = self.starved || self.flushes.iter().any(|flushes| flushes.trouble.is_some());
         error.map(|error| SubmitError::Deferred { namespace, error })
     }
 
     /// Performs what waits or was deferred in one namespace, and awaits it.
     ///
     /// # Errors
-    /// [`SubmitError::Deferred`] if it failed; it stays to be done.
+    /// [`SubmitError::Deferred`] if it failed, now or before and nobody was told; what failed now stays to be done.
+    /// [`SubmitError::Busy`] if ends of commands that nobody polled for hold every tag.
     pub(super) fn settle(&mut self, namespace: u32) -> Result<(), BlockError> {
+        // What failed before is tried again before it is told.
+        let before = self.take_failure(namespace);
         let mut wait = self.begin_wait();
         while let Some(at) = self.flushes.iter().position(|each| each.namespace == namespace && each.unsettled()) {
             if let Some(fault) = self.fault {
@@ -235,15 +287,16 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             if self.flushes.get(at).is_some_and(|flushes| flushes.leader.is_none()) {
                 let now = self.clock.now().as_nanos();
                 self.send_flush(at, now);
+                if self.starved && !self.any_in_flight() {
+                    return Err(SubmitError::Busy.into());
+                }
             }
             self.look(&mut wait);
-            if let Some(SubmitError::Deferred { error: DeferredError::Failed(error), .. }) =
-                self.take_failure(namespace)
-            {
-                return Err(SubmitError::Deferred { namespace, error: DeferredError::Failed(error) }.into());
+            if let Some(error) = self.take_failure(namespace) {
+                return Err(error.into());
             }
         }
-        Ok(())
+        before.map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn take_failure(&mut self, namespace: u32) -> Option<SubmitError> {

@@ -151,11 +151,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         };
         let page = self.page.address();
         let entry = SubmissionEntry { namespace, ..SubmissionEntry::get_feature(feature, bits, page) };
-        let value = self.admin(entry)?;
+        let result = self.admin(entry);
         if feature == command::feature::WRITE_CACHE && select == Select::Current {
             // Another host may have changed it.
-            self.cache_was_read(value);
+            self.cache_was_read(result.ok());
         }
-        Ok(value)
+        result
     }
 }

@@ -45,6 +45,8 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         };
         if self.answers() {
             note(self.drain());
+            // What nobody polled for is lost, and holds no tag that a flush may need.
+            self.pairs.iter_mut().for_each(|pair| while pair.slots.next().is_some() {});
             note(self.settle_all().map_err(|error| Error::Flush { step: Step::Flush, error }));
             note(self.delete_queues());
             note(self.notify());

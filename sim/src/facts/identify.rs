@@ -77,6 +77,8 @@ pub const FNA: usize = 524;
 pub const VWC: usize = 525;
 /// Controller: atomic write unit, 2 bytes.
 pub const AWUN: usize = 526;
+/// Controller: atomic write unit over a power failure, 2 bytes: blocks, less one.
+pub const AWUPF: usize = 528;
 
 /// Namespace: blocks that can be addressed, 8 bytes.
 pub const NSZE: usize = 0;
@@ -115,7 +117,7 @@ pub const NSTYPE: usize = 384;
 
 /// What a namespace is whatever its command set: its features. Its content is not in the reference.
 pub const INDEPENDENT_NSFEAT: usize = 0;
-/// NSFEAT there: the namespace has no volatile write cache (VWCNP).
+/// NSFEAT there: the namespace has no volatile write cache (Linux' `NVME_NS_VWC_NOT_PRESENT`).
 pub const INDEPENDENT_NO_CACHE: Bits = Bits::one(5);
 
 /// Format: bytes of metadata, 2 bytes.

@@ -5,7 +5,7 @@ use super::queue::Completion;
 use super::{Device, Fault, identify};
 use crate::context::Context;
 use crate::facts::command::{self as facts, *};
-use crate::facts::identify::{BYTES, CNS_ACTIVE, CNS_CONTROLLER, CNS_DESCRIPTORS, CNS_NAMESPACE};
+use crate::facts::identify::{BYTES, CNS_ACTIVE, CNS_CONTROLLER, CNS_DESCRIPTORS, CNS_INDEPENDENT, CNS_NAMESPACE};
 use crate::nvme::bits;
 use crate::nvme::entry::Submission;
 use crate::nvme::status::Status;
@@ -13,6 +13,8 @@ use crate::nvme::status::Status;
 /// The version that brought Identify with CNS 2, and the one that brought CNS 3.
 const VERSION_ACTIVE: u32 = 0x0001_0100;
 const VERSION_DESCRIPTORS: u32 = 0x0001_0300;
+/// The version that brought CNS 8.
+const VERSION_INDEPENDENT: u32 = 0x0002_0000;
 /// The first identifier that is none of a namespace that can be listed behind.
 const NSID_RESERVED: u32 = 0xffff_fffe;
 
@@ -126,6 +128,10 @@ impl Device {
             CNS_DESCRIPTORS if self.config.version >= VERSION_DESCRIPTORS => {
                 let namespace = self.namespaces.get(&entry.namespace).ok_or(Status::INVALID_NAMESPACE)?;
                 Ok(identify::descriptors(namespace))
+            }
+            CNS_INDEPENDENT if self.config.version >= VERSION_INDEPENDENT => {
+                let namespace = self.namespaces.get(&entry.namespace).ok_or(Status::INVALID_NAMESPACE)?;
+                Ok(identify::independent(namespace))
             }
             other => {
                 ctx.note("identify-cns", place, format!("Identify with CNS {other:#x}, which this controller lacks"));

@@ -2,7 +2,7 @@
 
 use hal::Platform;
 
-use super::{Controller, Counters, Fault, registers};
+use super::{Controller, Counters, Cut, Fault, registers};
 use crate::host::{BoardOf, ClockOf, PoolOf, WindowOf};
 use crate::record::Violation;
 
@@ -50,15 +50,47 @@ impl Board {
         self.0.borrow().model.io_commands()
     }
 
+    /// Flushes fetched so far: the number of the next one, for faults that name one.
+    pub fn flushes(&self) -> u64 {
+        self.0.borrow().model.flushes()
+    }
+
     /// Commands in flight, without asynchronous event requests.
     pub fn in_flight(&self) -> usize {
         self.0.borrow().model.in_flight()
     }
 
-    /// The power fails and comes back; gives the number of blocks that were lost in the write cache.
+    /// The power fails and comes back; gives the number of blocks that were lost in the write cache (each version of a block
+    /// counts, with [`super::Loss::Subset`]).
     pub fn cut_power(&self) -> usize {
         let inner = &mut *self.0.borrow_mut();
         inner.model.cut_power(&mut inner.ram)
+    }
+
+    /// Plans a power cut, or none. The power stays off then, and registers read as all ones, until [`Board::power_on`].
+    pub fn plan_cut(&self, cut: Option<Cut>) {
+        self.0.borrow_mut().model.plan_cut(cut);
+    }
+
+    /// When the power failed by plan, in nanoseconds; none while it is on.
+    pub fn cut_at(&self) -> Option<u64> {
+        self.0.borrow().model.cut_at()
+    }
+
+    /// The power comes back; what survived is on the medium.
+    pub fn power_on(&self) {
+        self.0.borrow_mut().model.power_on();
+    }
+
+    /// Another host of the same controller turns the write cache on or off; nobody is told.
+    pub fn change_write_cache(&self, enabled: bool) {
+        let inner = &mut *self.0.borrow_mut();
+        inner.model.change_write_cache(&mut inner.ram, enabled);
+    }
+
+    /// Whether the write cache is in use now.
+    pub fn write_cache_enabled(&self) -> bool {
+        self.0.borrow().model.write_cache_enabled()
     }
 
     /// The temperature becomes that, in kelvin; at the threshold or above that is an event, if the host asked for it.

@@ -51,6 +51,8 @@ pub(super) struct Command {
     refused: Option<Status>,
     /// What a flush covers, by namespace.
     pub(super) marks: Vec<(u32, FlushMark)>,
+    /// Which flush it is, of those that were fetched.
+    pub(super) flush: Option<u64>,
 }
 
 impl Command {
@@ -60,6 +62,16 @@ impl Command {
 
     pub(super) fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.length).sum()
+    }
+
+    /// What the host's data was when the command was fetched.
+    pub(super) fn submitted(&self) -> &[u8] {
+        &self.submitted
+    }
+
+    /// It fails without being run.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused.is_some()
     }
 
     fn is_io(&self) -> bool {
@@ -94,7 +106,14 @@ impl Device {
         };
         let ordinal = self.io_commands;
         self.io_commands += u64::from(id != 0);
-        let delay = self.duration(ctx, id, ordinal, &submission, planned.as_ref().ok());
+        let duration = self.duration(ctx, id, ordinal, &submission, planned.as_ref().ok());
+        let delay = match id != 0 && submission.opcode == FLUSH && planned.is_ok() {
+            true => self.flush_in_turn(ctx.now, duration),
+            false => duration,
+        };
+        let flush = (id != 0 && submission.opcode == FLUSH).then_some(self.flushes);
+        self.flushes += u64::from(flush.is_some());
+        let delay = delay.saturating_add(self.planned_flush_delay(flush));
         let (refused, transfer) = match planned {
             Ok(transfer) => (None, transfer),
             Err(status) => (Some(status), Transfer::default()),
@@ -103,12 +122,13 @@ impl Device {
         // A fault of memory shows at the end, where the data moves.
         let submitted = if from_device { Vec::new() } else { prp::gather(ctx.memory, &segments).unwrap_or_default() };
         let marks = Vec::new();
-        let command = Command { queue: id, ordinal, submission, from_device, segments, submitted, refused, marks };
+        let command =
+            Command { queue: id, ordinal, submission, from_device, segments, submitted, refused, marks, flush };
         self.check_overlap(ctx, &place, &command);
         let command = self.start_effects(command);
         let swallowed = match id {
             0 => self.has(&Fault::AdminSwallowed(submission.opcode)),
-            _ => self.has(&Fault::Swallowed(ordinal)),
+            _ => self.has(&Fault::Swallowed(ordinal)) || flush.is_some_and(|flush| self.swallows_flush(flush)),
         };
         let number = match swallowed {
             // Known only as in flight: nothing is ever due.
@@ -195,6 +215,28 @@ impl Device {
             _ => None,
         });
         base.saturating_add(ctx.random.below(base / 100 * JITTER_PERCENT)).saturating_add(planned.unwrap_or(0))
+    }
+
+    /// From now to the end of a flush that takes `duration` by itself.
+    fn flush_in_turn(&mut self, now: u64, duration: u64) -> u64 {
+        if self.config.timings.flushes_in_turn {
+            self.flushing_until = self.flushing_until.max(now).saturating_add(duration);
+            self.flushing_until - now
+        } else {
+            duration
+        }
+    }
+
+    fn planned_flush_delay(&self, flush: Option<u64>) -> u64 {
+        let planned = self.config.faults.iter().find_map(|fault| match fault {
+            Fault::FlushDelayed { flush: planned, delay_ns } if flush == Some(*planned) => Some(*delay_ns),
+            _ => None,
+        });
+        planned.unwrap_or(0)
+    }
+
+    fn swallows_flush(&self, flush: u64) -> bool {
+        self.has(&Fault::FlushNever) || self.has(&Fault::FlushSwallowed(flush))
     }
 
     /// Memory that the device will write must be no other command's, and no queue.

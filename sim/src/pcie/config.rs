@@ -48,6 +48,17 @@ impl Default for Optional {
     }
 }
 
+/// What a power cut does to what is not durable: completed writes in the cache, and writes under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loss {
+    /// All of it is lost.
+    #[default]
+    All,
+    /// Any subset survives, by chance, in any order: of each block, any version since the durable one. A write that AWUPF covers
+    /// survives as a whole or not at all; a longer one in any of its blocks.
+    Subset,
+}
+
 /// The volatile write cache.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteCache {
@@ -57,11 +68,13 @@ pub struct WriteCache {
     pub enabled: bool,
     /// VWC bits 2:1, what a flush of all namespaces does: 0 not said (it works), 2 refused, 3 works.
     pub broadcast: u8,
+    /// What a power cut leaves.
+    pub loss: Loss,
 }
 
 impl Default for WriteCache {
     fn default() -> Self {
-        Self { present: true, enabled: true, broadcast: 3 }
+        Self { present: true, enabled: true, broadcast: 3, loss: Loss::All }
     }
 }
 
@@ -117,12 +130,16 @@ pub struct Timings {
     pub per_page: u64,
     /// A flush.
     pub flush: u64,
+    /// One flush at a time: it begins when the one before has ended, as where a flush writes back a whole cache. If not, flushes
+    /// pass beside each other.
+    pub flushes_in_turn: bool,
 }
 
 impl Default for Timings {
     fn default() -> Self {
         let (ready, shutdown, admin) = (1_000_000, 2_000_000, 20_000);
-        Self { ready, shutdown, admin, read: 80_000, write: 30_000, per_page: 1_000, flush: 1_000_000 }
+        let (read, write, per_page, flush) = (80_000, 30_000, 1_000, 1_000_000);
+        Self { ready, shutdown, admin, read, write, per_page, flush, flushes_in_turn: false }
     }
 }
 
@@ -141,6 +158,8 @@ pub struct NamespaceConfig {
     pub zoned: bool,
     /// Deallocated blocks read as zero (DLFEAT 1); if not, DLFEAT is 0 and deallocation is a hint without effect.
     pub deallocated_zeroes: bool,
+    /// It has no volatile write cache, whatever the controller has; told from version 2.0 on (Identify with CNS 8, NSFEAT bit 5).
+    pub no_cache: bool,
 }
 
 impl NamespaceConfig {
@@ -151,7 +170,7 @@ impl NamespaceConfig {
 
     /// A namespace on that store.
     pub fn on(id: u32, block_size: u32, store: Box<dyn Store>) -> Self {
-        Self { id, block_size, store, read_only: false, zoned: false, deallocated_zeroes: true }
+        Self { id, block_size, store, read_only: false, zoned: false, deallocated_zeroes: true, no_cache: false }
     }
 }
 
@@ -192,6 +211,8 @@ pub struct ControllerConfig {
     pub saveable: bool,
     /// The write cache.
     pub write_cache: WriteCache,
+    /// AWUPF, and AWUN: a write of at most so many blocks and one is not torn by a power cut.
+    pub awupf: u16,
     /// OACS bit 8; without it, Doorbell Buffer Config is an unknown command.
     pub shadow_doorbells: bool,
     /// What it does with them.
@@ -239,6 +260,7 @@ impl ControllerConfig {
             log_offsets: true,
             saveable: false,
             write_cache: WriteCache::default(),
+            awupf: 0,
             shadow_doorbells: true,
             doorbells: Doorbells::default(),
             copies_on_bind: false,

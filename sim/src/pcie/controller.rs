@@ -7,6 +7,15 @@ use crate::host::{Block, Model, SharedPages};
 use crate::memory::PhysicalMemory;
 use crate::record::Record;
 
+/// When the power fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Right after so many more events of the model, at least one: what falls due, and each register written.
+    AfterEvents(u64),
+    /// At that moment of model time, in nanoseconds, before what falls due then.
+    At(u64),
+}
+
 /// A standard controller: everything that a driver reaches but the CPU and the memory. BAR0 is at [`BAR0`].
 #[derive(Debug)]
 pub struct Controller {
@@ -16,6 +25,8 @@ pub struct Controller {
     record: Record,
     wires: Wires,
     device: Device,
+    cut: Option<Cut>,
+    cut_at: Option<u64>,
 }
 
 impl Controller {
@@ -39,14 +50,70 @@ impl Controller {
         self.device.io_commands
     }
 
+    /// Flushes fetched so far.
+    pub fn flushes(&self) -> u64 {
+        self.device.flushes
+    }
+
+    /// Plans a power cut, or none.
+    pub fn plan_cut(&mut self, cut: Option<Cut>) {
+        self.cut = cut;
+    }
+
+    /// When the power failed by plan; none while it is on.
+    pub fn cut_at(&self) -> Option<u64> {
+        self.cut_at
+    }
+
+    /// The power comes back.
+    pub fn power_on(&mut self) {
+        (self.device.powered, self.cut_at) = (true, None);
+    }
+
+    /// Another host turns the write cache on or off.
+    pub fn change_write_cache(&mut self, memory: &mut dyn PhysicalMemory, enabled: bool) {
+        self.with(memory, |device, ctx| device.change_write_cache(ctx, enabled));
+    }
+
+    /// Whether the write cache is in use.
+    pub fn write_cache_enabled(&self) -> bool {
+        self.device.write_cache_enabled()
+    }
+
+    fn fail_as_planned(&mut self, memory: &mut dyn PhysicalMemory) {
+        (self.cut, self.cut_at) = (None, Some(self.now));
+        self.with(memory, |device, ctx| device.cut_power(ctx));
+    }
+
+    /// An event is over.
+    fn count_event(&mut self, memory: &mut dyn PhysicalMemory) {
+        if let Some(Cut::AfterEvents(left)) = &mut self.cut {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.fail_as_planned(memory);
+            }
+        }
+    }
+
+    /// Lets the power fail if that is planned for a moment up to `time_ns`.
+    fn cut_by(&mut self, memory: &mut dyn PhysicalMemory, time_ns: u64) {
+        if let Some(Cut::At(moment)) = self.cut.filter(|cut| matches!(cut, Cut::At(at) if *at <= time_ns)) {
+            self.now = self.now.max(moment);
+            self.fail_as_planned(memory);
+        }
+    }
+
     /// Commands in flight, without asynchronous event requests.
     pub fn in_flight(&self) -> usize {
         self.device.commands.len()
     }
 
-    /// The power fails: registers as after power-on, what the write cache holds is lost; gives the number of such blocks.
+    /// The power fails and comes back: registers as after power-on, what the write cache holds is lost, or a part of it; gives
+    /// the number of such blocks.
     pub fn cut_power(&mut self, memory: &mut dyn PhysicalMemory) -> usize {
-        self.with(memory, |device, ctx| device.cut_power(ctx))
+        let lost = self.with(memory, |device, ctx| device.cut_power(ctx));
+        self.power_on();
+        lost
     }
 
     /// The temperature becomes that, in kelvin.
@@ -97,7 +164,7 @@ impl Model for Controller {
     fn new(config: ControllerConfig) -> Self {
         let (random, device) = (Random::new(config.seed), Device::new(config));
         let (events, record, wires) = (EventQueue::default(), Record::default(), Wires::default());
-        Self { now: 0, events, random, record, wires, device }
+        Self { now: 0, events, random, record, wires, device, cut: None, cut_at: None }
     }
 
     fn now(&self) -> u64 {
@@ -109,10 +176,13 @@ impl Model for Controller {
     }
 
     fn advance_to(&mut self, memory: &mut dyn PhysicalMemory, time_ns: u64) {
-        while let Some((due, event)) = self.events.due(time_ns) {
+        loop {
+            self.cut_by(memory, self.events.next().unwrap_or(time_ns).min(time_ns));
+            let Some((due, event)) = self.events.due(time_ns) else { break };
             self.now = self.now.max(due);
             if let crate::context::Event::Nvme(number) = event {
                 self.with(memory, |device, ctx| device.event(ctx, number));
+                self.count_event(memory);
             }
         }
         self.now = self.now.max(time_ns);
@@ -127,6 +197,7 @@ impl Model for Controller {
     fn write(&mut self, memory: &mut dyn PhysicalMemory, address: u64, size: u8, value: u64) -> Result<(), String> {
         let offset = self.offset(address, size)?;
         self.with(memory, |device, ctx| device.write(ctx, offset, size, value));
+        self.count_event(memory);
         Ok(())
     }
 

@@ -19,6 +19,42 @@ pub enum Fault {
     WriteError(u64),
     /// Every flush fails: write fault, without DNR.
     FlushError,
+    /// The flush of that number, counted from 0 over all queues as flushes are fetched, fails: write fault, without DNR.
+    FlushFails(u64),
+    /// The flush of that number takes so many nanoseconds longer.
+    FlushDelayed {
+        /// The flush's number.
+        flush: u64,
+        /// Nanoseconds on top.
+        delay_ns: u64,
+    },
+    /// The flush of that number is taken, and never done.
+    FlushSwallowed(u64),
+    /// Every flush is taken, and never done.
+    FlushNever,
+    /// Set Features of the write cache is answered with success and changes nothing.
+    WriteCacheStuck,
+    /// Set Features of that feature takes effect, and fails with that status half-word all the same.
+    SetFeatureFailsAfter {
+        /// The feature.
+        feature: u8,
+        /// As in [`Fault::Status`].
+        half_word: u16,
+    },
+    /// Get Features of that feature fails with that status half-word.
+    GetFeatureFails {
+        /// The feature.
+        feature: u8,
+        /// As in [`Fault::Status`].
+        half_word: u16,
+    },
+    /// Get Features of that feature reads as that value, whatever it is.
+    GetFeatureReads {
+        /// The feature.
+        feature: u8,
+        /// What it reads as.
+        value: u32,
+    },
     /// The IO command of that number is taken, and never done.
     Swallowed(u64),
     /// The IO command of that number takes so many nanoseconds longer.

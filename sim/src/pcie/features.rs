@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ControllerConfig, Device};
+use super::{ControllerConfig, Device, Fault};
 use crate::context::Context;
 use crate::facts::command as facts;
 use crate::nvme::bits;
@@ -75,9 +75,41 @@ impl Device {
         self.config.saveable && self.config.optional.save_select && id != facts::FEATURE_QUEUES
     }
 
+    /// Another host turns the write cache on or off.
+    pub(super) fn change_write_cache(&mut self, ctx: &mut Context<'_>, enabled: bool) {
+        if !enabled {
+            self.write_back_all(ctx);
+        }
+        if let Some(feature) = self.features.0.get_mut(&facts::FEATURE_WRITE_CACHE) {
+            feature.current = enabled.into();
+        }
+    }
+
+    /// A reset: saved values count. With a cache that is off by them, what had completed is durable too.
+    pub(super) fn reset_features(&mut self, ctx: &mut Context<'_>) {
+        let was_enabled = self.write_cache_enabled();
+        self.features.reset();
+        if was_enabled && !self.write_cache_enabled() {
+            self.write_back_all(ctx);
+        }
+    }
+
     pub(super) fn set_features(&mut self, ctx: &mut Context<'_>, entry: &Submission) -> Result<u32, Status> {
-        let [selector, value, ..] = entry.dwords;
+        let [selector, ..] = entry.dwords;
         let id = bits::low8(facts::FEATURE_ID.of32(selector).into());
+        if id == facts::FEATURE_WRITE_CACHE && self.has(&Fault::WriteCacheStuck) {
+            return Ok(0);
+        }
+        let result = self.set_feature(ctx, entry, id)?;
+        let planned = self.config.faults.iter().find_map(|fault| match fault {
+            Fault::SetFeatureFailsAfter { feature, half_word } if *feature == id => Some(*half_word),
+            _ => None,
+        });
+        planned.map_or(Ok(result), |half_word| Err(Status::from_bits(half_word)))
+    }
+
+    fn set_feature(&mut self, ctx: &mut Context<'_>, entry: &Submission, id: u8) -> Result<u32, Status> {
+        let [selector, value, ..] = entry.dwords;
         if !self.has_feature(id) {
             return Err(Status::INVALID_FIELD);
         }
@@ -127,6 +159,15 @@ impl Device {
         let [selector, ..] = entry.dwords;
         let id = bits::low8(facts::FEATURE_ID.of32(selector).into());
         let feature = self.features.0.get(&id).filter(|_| self.has_feature(id)).ok_or(Status::INVALID_FIELD)?;
+        for fault in &self.config.faults {
+            match fault {
+                Fault::GetFeatureFails { feature, half_word } if *feature == id => {
+                    return Err(Status::from_bits(*half_word));
+                }
+                Fault::GetFeatureReads { feature, value } if *feature == id => return Ok(*value),
+                _ => {}
+            }
+        }
         let select = facts::FEATURE_SELECT.of32(selector);
         if select != facts::SELECT_CURRENT && !self.config.optional.save_select {
             return Err(Status::INVALID_FIELD);

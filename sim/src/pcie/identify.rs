@@ -46,6 +46,9 @@ pub(super) fn controller(config: &ControllerConfig, namespaces: u32) -> Vec<u8> 
     bits::put(&mut page, facts::ONCS, &bits::low16(commands.into()).to_le_bytes());
     let cache = config.write_cache;
     let broadcast = facts::VWC_BROADCAST.put32(cache.broadcast.into()) | u32::from(cache.present);
+    for unit in [facts::AWUN, facts::AWUPF] {
+        bits::put(&mut page, unit, &config.awupf.to_le_bytes());
+    }
     bits::put(&mut page, facts::VWC, &[bits::low8(broadcast.into())]);
     page
 }
@@ -65,6 +68,14 @@ pub(super) fn namespace(namespace: Option<&Namespace>) -> Vec<u8> {
     bits::put(&mut page, facts::EUI64, &eui64(namespace));
     // NLBAF, FLBAS: one format, number 0, without metadata.
     bits::put(&mut page, facts::LBAF + facts::LBAF_LBADS, &[bits::low8(namespace.block_size.trailing_zeros().into())]);
+    page
+}
+
+/// What there is to say of a namespace apart from its command set.
+pub(super) fn independent(namespace: &Namespace) -> Vec<u8> {
+    let mut page = vec![0; BYTES];
+    let features = if namespace.no_cache { facts::INDEPENDENT_NO_CACHE.mask() } else { 0 };
+    bits::put(&mut page, facts::INDEPENDENT_NSFEAT, &[bits::low8(features)]);
     page
 }
 

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::facts::command::{self as facts, COMPARE, DATASET_MANAGEMENT, FLUSH, READ, VERIFY, WRITE, WRITE_ZEROES};
 use crate::facts::identify::BROADCAST_REFUSED;
 use crate::nvme::bits;
+use crate::nvme::cache::Torn;
 use crate::nvme::entry::Submission;
 use crate::nvme::status::Status;
 
@@ -78,6 +79,22 @@ impl Device {
         })
     }
 
+    /// The writes under way, by namespace: a power cut comes in the midst of each.
+    pub(super) fn writes_under_way(&self) -> Vec<(u32, Torn)> {
+        let torn = |command: &Command| {
+            let entry = &command.submission;
+            let block_size = self.namespaces.get(&entry.namespace)?.block_size;
+            let bytes = match entry.opcode {
+                _ if command.queue == 0 || command.is_refused() => return None,
+                WRITE => command.submitted().to_vec(),
+                WRITE_ZEROES => vec![0; bits::size(entry.block_count() * u64::from(block_size))],
+                _ => return None,
+            };
+            Some((entry.namespace, (entry.first_block(), bytes)))
+        };
+        self.commands.values().filter_map(torn).collect()
+    }
+
     /// What a command does when it is fetched: a flush covers the writes that have completed by then.
     pub(super) fn start_effects(&mut self, mut command: Command) -> Command {
         if command.queue != 0 && command.submission.opcode == FLUSH {
@@ -105,9 +122,14 @@ impl Device {
         })
     }
 
+    fn planned_flush_failure(&self, command: &Command) -> Option<Status> {
+        let planned = |flush| self.has(&Fault::FlushFails(flush));
+        command.flush.is_some_and(planned).then(|| Status::WRITE_FAULT.retryable())
+    }
+
     pub(super) fn run_io(&mut self, ctx: &mut Context<'_>, place: &str, command: &Command) -> Result<u32, Status> {
         let entry = &command.submission;
-        if let Some(status) = self.planned_failure(entry) {
+        if let Some(status) = self.planned_failure(entry).or_else(|| self.planned_flush_failure(command)) {
             return Err(status);
         }
         let first = entry.first_block();
@@ -154,7 +176,7 @@ impl Device {
     fn store_blocks(&mut self, id: u32, first: u64, bytes: &[u8], forced: bool) -> Result<(), Status> {
         let through = forced || !self.write_cache_enabled();
         let namespace = self.namespaces.get_mut(&id).ok_or(Status::INVALID_NAMESPACE)?;
-        let written = match through {
+        let written = match through || namespace.no_cache {
             true => namespace.cache.write_through(first, bytes),
             false => namespace.cache.write(first, bytes),
         };

@@ -2,7 +2,7 @@
 
 use super::queue::{Completions, Submissions};
 use super::registers::place;
-use super::{Device, Due, Fault};
+use super::{Device, Due, Fault, Loss};
 use crate::context::Context;
 use crate::facts::controller::{self as facts, CC, IOCQES, IOSQES};
 use crate::nvme::bits;
@@ -176,6 +176,7 @@ impl Device {
         }
         let was_ready = matches!(self.registers.phase, Phase::Ready | Phase::Stopping);
         self.forget(ctx);
+        self.reset_features(ctx);
         self.registers.phase = if was_ready { Phase::Stopping } else { Phase::Off };
         if !was_ready {
             self.stopped();
@@ -208,7 +209,7 @@ impl Device {
         self.registers.unclean = false;
     }
 
-    /// Queues, commands, events and unsaved features are gone; admin registers and the write cache stay.
+    /// Queues, commands and events are gone; admin registers and the write cache stay.
     fn forget(&mut self, ctx: &mut Context<'_>) {
         self.pages = None;
         self.complained.clear();
@@ -217,24 +218,44 @@ impl Device {
             ctx.note("commands-dropped", place(CC), detail);
         }
         self.commands.clear();
+        self.flushing_until = 0;
         self.due.clear();
         self.submissions.clear();
         self.completions.clear();
         self.queues_made = false;
         self.events.clear();
-        self.features.reset();
         self.registers.shutdown = Shutdown::None;
     }
 
-    /// The power fails: registers as after power-on, and what the write cache holds is lost; the number of blocks that were.
+    /// The power fails, and stays off: registers as after power-on, and what the write cache holds is lost, or part of it; the
+    /// number of blocks that were.
     pub(super) fn cut_power(&mut self, ctx: &mut Context<'_>) -> usize {
         let safe = self.registers.shutdown == Shutdown::Complete || !self.registers.unclean;
         self.unsafe_shutdowns += u64::from(!safe);
         self.power_cycles += 1;
+        let mut torn = self.writes_under_way();
         self.forget(ctx);
+        self.features.reset();
+        self.powered = false;
         self.registers = Registers::default();
         self.lingering.clear();
-        self.namespaces.values_mut().map(|namespace| namespace.cache.lose()).sum()
+        let (loss, atomic) = (self.config.write_cache.loss, usize::from(self.config.awupf) + 1);
+        let mut lost = 0;
+        for (id, namespace) in &mut self.namespaces {
+            let (of_it, others): (Vec<_>, Vec<_>) = torn.into_iter().partition(|(namespace, _)| namespace == id);
+            torn = others;
+            lost += match loss {
+                Loss::All => namespace.cache.lose(),
+                Loss::Subset => {
+                    let of_it = of_it.into_iter().map(|(_, torn)| torn).collect();
+                    namespace.cache.lose_some(ctx.random, atomic, of_it).unwrap_or_else(|error| {
+                        ctx.note("store-failed", format!("namespace {id}"), error.to_string());
+                        0
+                    })
+                }
+            };
+        }
+        lost
     }
 
     /// The end of the run: is the controller as the next user expects it?

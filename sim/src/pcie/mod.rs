@@ -66,8 +66,8 @@ use log::Errors;
 use queue::{Completions, Submissions};
 
 pub use board::{BAR0, Board, Clock, HostPlatform, Pool, Window};
-pub use config::{Capabilities, ControllerConfig, Doorbells, NamespaceConfig, Optional, Timings, WriteCache};
-pub use controller::Controller;
+pub use config::{Capabilities, ControllerConfig, Doorbells, Loss, NamespaceConfig, Optional, Timings, WriteCache};
+pub use controller::{Controller, Cut};
 pub use fault::Fault;
 
 /// What the controller is woken for.
@@ -124,16 +124,17 @@ struct Namespace {
     read_only: bool,
     zoned: bool,
     deallocated_zeroes: bool,
+    no_cache: bool,
     cache: Cache,
 }
 
 impl Namespace {
-    fn new(config: NamespaceConfig) -> Self {
-        let NamespaceConfig { id, block_size, store, read_only, zoned, deallocated_zeroes } = config;
+    fn new(config: NamespaceConfig, loss: Loss) -> Self {
+        let NamespaceConfig { id, block_size, store, read_only, zoned, deallocated_zeroes, no_cache } = config;
         let block_size = block_size.max(512);
         let (blocks, read_only) = (store.size() / u64::from(block_size), read_only || store.read_only());
-        let cache = Cache::new(store, block_size);
-        Self { id, block_size, blocks, read_only, zoned, deallocated_zeroes, cache }
+        let cache = Cache::new(store, block_size).keeping_every_version(loss == Loss::Subset);
+        Self { id, block_size, blocks, read_only, zoned, deallocated_zeroes, no_cache, cache }
     }
 }
 
@@ -171,9 +172,15 @@ struct Device {
     temperature: u16,
     unsafe_shutdowns: u64,
     power_cycles: u64,
+    /// The power is on.
+    powered: bool,
     /// IO commands fetched, for planned faults.
     io_commands: u64,
+    /// Flushes fetched, for the same.
+    flushes: u64,
     doorbells_lost: u64,
+    /// When the last flush ends, where they take turns.
+    flushing_until: u64,
     counters: Counters,
 }
 
@@ -183,7 +190,10 @@ impl Device {
         let namespaces = std::mem::take(&mut config.namespaces);
         let features = Features::new(&config);
         Self {
-            namespaces: namespaces.into_iter().map(|one| (one.id, Namespace::new(one))).collect(),
+            namespaces: namespaces
+                .into_iter()
+                .map(|one| (one.id, Namespace::new(one, config.write_cache.loss)))
+                .collect(),
             registers: Registers::default(),
             submissions: BTreeMap::new(),
             completions: BTreeMap::new(),
@@ -201,8 +211,11 @@ impl Device {
             temperature: 310,
             unsafe_shutdowns: 0,
             power_cycles: 1,
+            powered: true,
             io_commands: 0,
+            flushes: 0,
             doorbells_lost: 0,
+            flushing_until: 0,
             counters: Counters::default(),
             config,
         }
@@ -215,7 +228,7 @@ impl Device {
             Due::Ready => self.registers.phase = Phase::Ready,
             Due::Stopped => self.stopped(),
             Due::ShutDown { normal } => self.finish_shutdown(ctx, normal),
-            _ if self.registers.phase == Phase::Failed || self.has(&Fault::Gone) => {}
+            _ if self.registers.phase == Phase::Failed || self.is_gone() => {}
             Due::Command => {
                 if let Some(command) = self.commands.remove(&number) {
                     self.finish_command(ctx, number, command);
@@ -238,6 +251,11 @@ impl Device {
 
     fn has(&self, fault: &Fault) -> bool {
         self.config.faults.contains(fault)
+    }
+
+    /// It does not answer on the bus.
+    fn is_gone(&self) -> bool {
+        !self.powered || self.has(&Fault::Gone)
     }
 
     /// Bytes of a page by CC.MPS.

@@ -1,6 +1,6 @@
 //! The register map and what an access to each register does.
 
-use super::{Device, Fault};
+use super::Device;
 use crate::context::Context;
 use crate::facts::controller::*;
 use crate::nvme::bits;
@@ -40,7 +40,7 @@ impl Device {
 
     /// A read of `size` bytes at `offset`.
     pub(super) fn read(&mut self, ctx: &mut Context<'_>, offset: u64, size: u8) -> u64 {
-        if self.has(&Fault::Gone) {
+        if self.is_gone() {
             return u64::MAX;
         }
         if size != 4 {
@@ -56,7 +56,7 @@ impl Device {
 
     /// A write of `size` bytes at `offset`.
     pub(super) fn write(&mut self, ctx: &mut Context<'_>, offset: u64, size: u8, value: u64) {
-        if self.has(&Fault::Gone) {
+        if self.is_gone() {
             return;
         }
         if size != 4 {

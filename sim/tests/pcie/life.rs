@@ -1,6 +1,6 @@
 //! Enabling, reset, shutdown and the registers.
 
-use hal::{DmaPool, Mmio};
+use hal::{Clock, DmaPool, Mmio};
 use sim::pcie::{Capabilities, ControllerConfig, Fault};
 
 use crate::host::{Host, Script};
@@ -272,4 +272,35 @@ fn the_interrupt_line_follows_entries_that_are_not_taken_and_the_mask() {
     assert!(host.board.interrupt());
     host.acknowledge(1);
     assert!(!host.board.interrupt());
+}
+
+#[test]
+fn flushes_pass_beside_each_other_or_take_turns_until_a_reset() {
+    for in_turn in [false, true] {
+        let mut config = ControllerConfig::new();
+        config.timings.flushes_in_turn = in_turn;
+        let flush = config.timings.flush;
+        let mut host = Host::up(config);
+        let four = |host: &mut Host| {
+            let start = host.board.clock().now().as_nanos();
+            for _ in 0..4 {
+                host.submit(1, Script::flush());
+            }
+            start
+        };
+        let start = four(&mut host);
+        (0..4).for_each(|_| assert_eq!(host.wait(1).status, 0));
+        let took = host.board.clock().now().as_nanos() - start;
+        assert_eq!(took >= 4 * flush, in_turn, "{took} ns for four flushes");
+        // Dropped with the reset, they hold up nobody.
+        four(&mut host);
+        host.reset();
+        host.enable(0);
+        host.wait_status(1, 1);
+        host.create_pair(1, 16);
+        let start = host.board.clock().now().as_nanos();
+        assert_eq!(host.io(Script::flush()).status, 0);
+        assert!(host.board.clock().now().as_nanos() - start < 2 * flush);
+        assert!(host.board.violations().is_empty());
+    }
 }

@@ -59,7 +59,7 @@ fn panel(out: &mut String, left: f64, title: &str, depths: &[Depth], of: fn(&Dep
     }
 }
 
-fn rectangle(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str) {
+pub(super) fn rectangle(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
@@ -67,7 +67,7 @@ fn rectangle(out: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), 
     );
 }
 
-fn label(out: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
+pub(super) fn label(out: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
     let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>");
 }
 

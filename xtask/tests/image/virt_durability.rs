@@ -71,11 +71,11 @@ fn the_write_cache_is_not_touched_without_rw_and_not_kept_where_the_drive_cannot
 
 #[test]
 fn what_is_written_and_synced_is_in_the_file_and_nothing_else_is() {
-    for size in [512, 4096] {
+    for (size, block) in [(512, 512), (4096, 4096)] {
         let path = disk(&format!("virt-write-{size}.img"), &["--size", "32M", "--block-size", &size.to_string()]);
         let first = (24 << 20) / size;
         let mut wanted = std::fs::read(&path).unwrap();
-        let bytes = [written(first, 99, 0xa5, size as usize), written(first + 99, 1, 0x11, size as usize)].concat();
+        let bytes = [written(first, 99, 0xa5, block), written(first + 99, 1, 0x11, block)].concat();
         wanted[24 << 20..][..bytes.len()].copy_from_slice(&bytes);
         let range = format!("--rw={first}..{}", first + 99);
         let lines = [format!("write {first} 99 0xa5"), "sync".into(), format!("write {} 1 0x11 fua", first + 99)];

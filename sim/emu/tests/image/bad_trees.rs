@@ -129,3 +129,15 @@ fn what_is_no_tree_is_told_of_on_the_console_of_an_m1() {
         hand_over(name, &bytes).failed_with(words).touched_nothing();
     }
 }
+
+#[test]
+fn a_delay_of_flushes_that_makes_no_sense_is_refused_and_the_storage_taken_down() {
+    for (name, value) in
+        [("no-delay", &b"0\0"[..]), ("day", b"86400000\0"), ("words", b"soon\0"), ("number", &[0, 0, 3, 0xe8])]
+    {
+        let mut tree = mac_mini::tree(8 << 30);
+        set(&mut tree, "/chosen", "anvil,defer-flushes", value);
+        hand_over(&format!("defer-{name}"), &tree.to_dtb())
+            .failed_with(&["anvil,defer-flushes", "1 to 60000 milliseconds"]);
+    }
+}

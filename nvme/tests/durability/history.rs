@@ -63,7 +63,7 @@ pub(crate) enum Flight {
     /// A flush or a sync, with what it covers.
     Flush {
         space: usize,
-        covers: Versions,
+        covers: Box<Versions>,
         /// Nothing is promised: the cache had been changed behind the driver's back.
         blind: bool,
         /// The promise holds from then on, in nanoseconds.
@@ -98,6 +98,8 @@ pub(crate) struct History {
     pub(crate) flush: u64,
     pub(crate) atomic: usize,
     pub(crate) operations: u64,
+    /// Histories are run by the ten thousand and read by the one.
+    pub(crate) traced: bool,
     pub(crate) trace: Vec<String>,
 }
 
@@ -161,13 +163,13 @@ impl History {
             flush: flush / 2 * 3 + 500_000,
             atomic: usize::from(awupf) + 1,
             operations: 0,
+            traced: std::env::var_os("DURABILITY_SEED").is_some(),
             trace: Vec::new(),
         }
     }
 
     pub(crate) fn say(&mut self, what: impl FnOnce() -> String) {
-        // Histories are run by the ten thousand and read by the one.
-        if std::env::var_os("DURABILITY_SEED").is_some() {
+        if self.traced {
             let now = self.now();
             self.trace.push(format!("{now:>12} {}", what()));
         }

@@ -10,12 +10,12 @@ impl History {
     pub(crate) fn free_blocks(&mut self, at: usize) -> Option<(usize, usize)> {
         let count = 1 + self.random.below(16) as usize;
         let first = self.random.below((BLOCKS - count) as u64 + 1) as usize;
-        let mask = (1u64 << count) - 1 << first;
+        let mask = ((1u64 << count) - 1) << first;
         (self.spaces[at].busy & mask == 0).then_some((first, count))
     }
 
     pub(crate) fn mark(&mut self, at: usize, write: Write, busy: bool) {
-        let mask = (1u64 << write.count) - 1 << write.first;
+        let mask = ((1u64 << write.count) - 1) << write.first;
         let space = &mut self.spaces[at];
         space.busy = if busy { space.busy | mask } else { space.busy & !mask };
     }
@@ -64,7 +64,7 @@ impl History {
         };
         self.say(|| format!("{operation:?} {id} blind {blind} by {by:?}"));
         if let Some(ticket) = self.submit(Request { namespace: id, operation, buffer: None })? {
-            self.flights.insert(ticket, Flight::Flush { space: at, covers, blind, by });
+            self.flights.insert(ticket, Flight::Flush { space: at, covers: Box::new(covers), blind, by });
         }
         if by.is_some() { self.poll() } else { Ok(()) }
     }

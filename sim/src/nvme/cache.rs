@@ -29,6 +29,9 @@ struct Version {
     data: Vec<u8>,
 }
 
+/// The blocks of one write, by number.
+type Blocks = Vec<(u64, Vec<u8>)>;
+
 /// A write that the power cut came in the midst of: its first block and its data.
 pub(crate) type Torn = (u64, Vec<u8>);
 
@@ -130,7 +133,7 @@ impl Cache {
     /// whole or not at all, a longer one in any of its blocks. What survives need not be what was written first. Gives how many
     /// blocks were lost, each version counted.
     pub(crate) fn lose_some(&mut self, random: &mut Random, atomic: usize, mut torn: Vec<Torn>) -> io::Result<usize> {
-        let mut writes: BTreeMap<u64, (usize, Vec<(u64, Vec<u8>)>)> = BTreeMap::new();
+        let mut writes: BTreeMap<u64, (usize, Blocks)> = BTreeMap::new();
         for (number, versions) in std::mem::take(&mut self.dirty) {
             for Version { write, count, data, .. } in versions {
                 writes.entry(write).or_insert((count, Vec::new())).1.push((number, data));
@@ -140,7 +143,7 @@ impl Cache {
         while !torn.is_empty() {
             let (first, bytes) = torn.swap_remove(bits::size(random.below(torn.len() as u64)));
             self.writes += 1;
-            let blocks: Vec<_> =
+            let blocks: Blocks =
                 (first..).zip(bytes.chunks(bits::size(self.block_size.into())).map(<[u8]>::to_vec)).collect();
             writes.insert(self.writes, (blocks.len(), blocks));
         }

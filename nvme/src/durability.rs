@@ -170,6 +170,9 @@ pub struct FlushStatistics {
     pub late: u64,
 }
 
+/// How long after a device flush that failed the next one is tried, in nanoseconds.
+const RETRY: u64 = 100_000_000;
+
 /// One map of tags for each queue pair.
 pub(crate) type Tags = [u64; MOST_PAIRS as usize];
 
@@ -223,7 +226,15 @@ impl Flushes {
         if let Some(leader) = self.leader.take() {
             self.due = self.due.or(leader.due);
         }
+        if !self.defers() {
+            // What failed before may succeed now.
+            self.due = self.due.map(|_| 0);
+        }
         (self.waiting, self.riding) = (Tags::default(), Tags::default());
+    }
+
+    const fn defers(&self) -> bool {
+        matches!(self.policy, FlushPolicy::Deferred { .. })
     }
 
     /// Whether something was asked for that the device has not been told of or has not answered.
@@ -248,14 +259,12 @@ impl Flushes {
     /// Whether a device flush has to be sent now. Deferred ones go early by an eighth of their delay, so that a caller who polls
     /// that often keeps the promise. Those that share one wait for up to `gather` nanoseconds, if there is somebody to wait for.
     pub(crate) fn is_due(&self, now: u64, gather: Option<u64>) -> bool {
-        let due = match self.policy {
-            FlushPolicy::Deferred { max_delay } => {
-                let margin = u64::try_from(max_delay.as_nanos()).unwrap_or(u64::MAX) / 8;
-                self.due.is_some_and(|due| now.saturating_add(margin) >= due)
-            }
-            // What failed is tried again when someone asks for a flush, not with every look at a device that is broken.
-            FlushPolicy::Strict | FlushPolicy::Coalesce => false,
+        let margin = match self.policy {
+            FlushPolicy::Deferred { max_delay } => u64::try_from(max_delay.as_nanos()).unwrap_or(u64::MAX) / 8,
+            // Only what failed is still due then.
+            FlushPolicy::Strict | FlushPolicy::Coalesce => 0,
         };
+        let due = self.due.is_some_and(|due| now.saturating_add(margin) >= due);
         let gathered = self.policy != FlushPolicy::Coalesce
             || gather.is_none_or(|gather| now >= self.ready.saturating_add(gather));
         self.leader.is_none() && (due || gathered && self.any_waiting())
@@ -271,6 +280,7 @@ impl Flushes {
     /// A device flush is sent under that tag: everything asked for by now rides on it.
     pub(crate) fn send(&mut self, pair: u16, tag: u32, own: bool, now: u64) {
         if let Some(due) = self.due
+            && self.defers()
             && now > due
         {
             self.statistics.late += 1;
@@ -284,14 +294,15 @@ impl Flushes {
         self.statistics.sent += 1;
     }
 
-    /// The device flush has ended. What it should have made true and did not stays due at once, and no more is deferred until
-    /// the owner arms that anew: nothing that was answered is forgotten.
+    /// The device flush has ended. What it should have made true and did not stays due, and is tried again soon; no more is
+    /// deferred until the owner arms that anew. Nothing that was answered is forgotten.
     pub(crate) fn ended(&mut self, leader: Leader, result: Result<(), CommandError>, now: u64) -> Tags {
         (self.leader, self.ready) = (None, now);
         if let Err(error) = result {
             self.statistics.failed += 1;
             if leader.due.is_some() {
-                self.due = leader.due;
+                // Soon, and not with every look at a device that is broken.
+                self.due = Some(now.saturating_add(RETRY));
                 self.trouble = Some(DeferredError::Failed(error));
                 self.policy = FlushPolicy::Strict;
             }
@@ -373,8 +384,8 @@ mod tests {
         assert_eq!(flushes.trouble, Some(DeferredError::Failed(CommandError::Reset)));
         assert_eq!(
             (flushes.due, flushes.policy),
-            (Some(800), FlushPolicy::Strict),
-            "still due, and strict from now on"
+            (Some(900 + RETRY), FlushPolicy::Strict),
+            "tried again soon, and strict from now on"
         );
     }
 }

@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use nvme::{
-    Accept, Access, AdminCommand, BlockError, Buffer, CacheMode, CommandError, FlushPolicy, Operation, Request, Select,
-    SubmitError, Ticket,
-};
-use sim::pcie::{Cut, Fault, Loss};
+use nvme::{Accept, BlockError, CacheMode, FlushPolicy, Operation, Ticket};
+use sim::pcie::{Cut, Loss};
 
 use crate::checker::{Account, BLOCK, BLOCKS, Versions, Write};
-use crate::meddler::{Bug, SET_FEATURES, WRITE_CACHE};
+use crate::meddler::Bug;
+use crate::random::Random;
 use crate::rig::{Driver, Rig, arm};
 
 /// The policy that a history is about.
@@ -49,39 +47,14 @@ impl fmt::Display for Broken {
 }
 
 /// Why a history stops.
-enum Stop {
+pub(crate) enum Stop {
     /// The power failed.
     Cut,
     Unplanned(String),
 }
 
-/// A small seeded generator (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
-    }
-
-    fn one_in(&mut self, of: u64) -> bool {
-        self.below(of) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
-
 /// A command in flight.
-enum Flight {
+pub(crate) enum Flight {
     Write {
         space: usize,
         write: Write,
@@ -90,7 +63,7 @@ enum Flight {
     /// A flush or a sync, with what it covers.
     Flush {
         space: usize,
-        covers: Versions,
+        covers: Box<Versions>,
         /// Nothing is promised: the cache had been changed behind the driver's back.
         blind: bool,
         /// The promise holds from then on, in nanoseconds.
@@ -99,33 +72,35 @@ enum Flight {
 }
 
 /// One namespace.
-struct Space {
-    id: u32,
-    account: Account,
+pub(crate) struct Space {
+    pub(crate) id: u32,
+    pub(crate) account: Account,
     /// Blocks with a write under way.
-    busy: u64,
-    no_cache: bool,
-    policy: FlushPolicy,
+    pub(crate) busy: u64,
+    pub(crate) no_cache: bool,
+    pub(crate) policy: FlushPolicy,
 }
 
 pub(crate) struct History {
-    random: Random,
-    rig: Rig,
-    kind: Kind,
-    driver: Option<Driver>,
-    spaces: Vec<Space>,
-    flights: HashMap<Ticket, Flight>,
+    pub(crate) random: Random,
+    pub(crate) rig: Rig,
+    pub(crate) kind: Kind,
+    pub(crate) driver: Option<Driver>,
+    pub(crate) spaces: Vec<Space>,
+    pub(crate) flights: HashMap<Ticket, Flight>,
     /// Another host turned the cache on, and the driver has not read the feature since.
-    blind: bool,
+    pub(crate) blind: bool,
     /// Flushes fail now and then.
-    faulty: bool,
-    saveable: bool,
-    delay: Duration,
+    pub(crate) faulty: bool,
+    pub(crate) saveable: bool,
+    pub(crate) delay: Duration,
     /// The longest time that a device flush takes, in nanoseconds.
-    flush: u64,
-    atomic: usize,
-    operations: u64,
-    trace: Vec<String>,
+    pub(crate) flush: u64,
+    pub(crate) atomic: usize,
+    pub(crate) operations: u64,
+    /// Histories are run by the ten thousand and read by the one.
+    pub(crate) traced: bool,
+    pub(crate) trace: Vec<String>,
 }
 
 /// Runs the history of that seed.
@@ -188,29 +163,33 @@ impl History {
             flush: flush / 2 * 3 + 500_000,
             atomic: usize::from(awupf) + 1,
             operations: 0,
+            traced: std::env::var_os("DURABILITY_SEED").is_some(),
             trace: Vec::new(),
         }
     }
 
-    fn say(&mut self, what: impl FnOnce() -> String) {
-        // Histories are run by the ten thousand and read by the one.
-        if std::env::var_os("DURABILITY_SEED").is_some() {
+    pub(crate) fn say(&mut self, what: impl FnOnce() -> String) {
+        if self.traced {
             let now = self.now();
             self.trace.push(format!("{now:>12} {}", what()));
         }
     }
 
-    fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         use hal::Clock;
         self.rig.board.clock().now().as_nanos()
     }
 
-    fn driver(&mut self) -> &mut Driver {
+    pub(crate) fn driver(&mut self) -> &mut Driver {
         self.driver.as_mut().expect("the controller is up")
     }
 
     /// What the driver answered, if the power did not fail before it could.
-    fn answered<T, E: fmt::Debug>(&mut self, what: &str, result: Result<T, E>) -> Result<Result<T, E>, Stop> {
+    pub(crate) fn answered<T, E: fmt::Debug>(
+        &mut self,
+        what: &str,
+        result: Result<T, E>,
+    ) -> Result<Result<T, E>, Stop> {
         if self.rig.board.cut_at().is_some() {
             return Err(Stop::Cut);
         }
@@ -253,7 +232,7 @@ impl History {
         Ok(())
     }
 
-    fn bring_up(&mut self) -> Result<(), Stop> {
+    pub(crate) fn bring_up(&mut self) -> Result<(), Stop> {
         let enabled = self.rig.enable();
         let driver = match enabled {
             Ok(driver) => driver,
@@ -269,7 +248,7 @@ impl History {
         Ok(())
     }
 
-    fn choose_policy(&mut self, at: usize) -> Result<(), Stop> {
+    pub(crate) fn choose_policy(&mut self, at: usize) -> Result<(), Stop> {
         let usual = match self.kind {
             Kind::Strict => FlushPolicy::Strict,
             Kind::Coalesce => FlushPolicy::Coalesce,
@@ -317,302 +296,18 @@ impl History {
         }
     }
 
-    fn any_space(&mut self) -> usize {
+    pub(crate) fn any_space(&mut self) -> usize {
         self.random.below(self.spaces.len() as u64) as usize
     }
 
-    fn mode(&mut self, at: usize) -> CacheMode {
+    pub(crate) fn mode(&mut self, at: usize) -> CacheMode {
         let id = self.spaces[at].id;
         self.driver().cache_mode(id).expect("it is there")
     }
 
     /// Whether what completes now in a namespace is promised to be durable.
-    fn is_write_through(&mut self, at: usize) -> bool {
+    pub(crate) fn is_write_through(&mut self, at: usize) -> bool {
         self.mode(at) == CacheMode::WriteThrough && (self.spaces[at].no_cache || !self.blind)
-    }
-
-    /// Blocks that no write is under way to.
-    fn free_blocks(&mut self, at: usize) -> Option<(usize, usize)> {
-        let count = 1 + self.random.below(16) as usize;
-        let first = self.random.below((BLOCKS - count) as u64 + 1) as usize;
-        let mask = (1u64 << count) - 1 << first;
-        (self.spaces[at].busy & mask == 0).then_some((first, count))
-    }
-
-    fn mark(&mut self, at: usize, write: Write, busy: bool) {
-        let mask = (1u64 << write.count) - 1 << write.first;
-        let space = &mut self.spaces[at];
-        space.busy = if busy { space.busy | mask } else { space.busy & !mask };
-    }
-
-    fn submit_write(&mut self) -> Result<(), Stop> {
-        let at = self.any_space();
-        let Some((first, count)) = self.free_blocks(at) else { return self.poll() };
-        let id = self.spaces[at].id;
-        let write = self.spaces[at].account.begin(first, count);
-        let forced = self.random.one_in(8);
-        let mut buffer = Buffer::new(self.driver().pool(), count * BLOCK).expect("memory");
-        buffer.write_bytes(0, &write.bytes(id));
-        let operation = Operation::Write { lba: first as u64, count: count as u32, force_unit_access: forced };
-        self.say(|| format!("write {id} {write:?} forced {forced}"));
-        match self.submit(Request { namespace: id, operation, buffer: Some(buffer) })? {
-            Some(ticket) => {
-                self.mark(at, write, true);
-                self.flights.insert(ticket, Flight::Write { space: at, write, forced });
-            }
-            None => self.spaces[at].account.take_back(write),
-        }
-        Ok(())
-    }
-
-    fn submit(&mut self, request: Request<sim::pcie::Pool>) -> Result<Option<Ticket>, Stop> {
-        let pairs = self.driver().queue_pairs();
-        let pair = self.random.below(pairs.into()) as u16;
-        let result = self.driver().submit_on(pair, request).map_err(|refused| refused.error);
-        if matches!(result, Err(SubmitError::Busy)) {
-            return self.poll().map(|()| None);
-        }
-        Ok(self.answered("submit", result)?.ok())
-    }
-
-    fn submit_flush(&mut self, operation: Operation) -> Result<(), Stop> {
-        let at = self.any_space();
-        let id = self.spaces[at].id;
-        let covers = self.spaces[at].account.snapshot();
-        let through = self.mode(at) == CacheMode::WriteThrough;
-        let blind = through && !self.is_write_through(at);
-        let by = match self.driver().flush_policy(id).expect("it is there") {
-            FlushPolicy::Deferred { max_delay } if operation == Operation::Flush && !through => {
-                Some(self.now() + max_delay.as_nanos() as u64 + self.flush)
-            }
-            _ => None,
-        };
-        self.say(|| format!("{operation:?} {id} blind {blind} by {by:?}"));
-        if let Some(ticket) = self.submit(Request { namespace: id, operation, buffer: None })? {
-            self.flights.insert(ticket, Flight::Flush { space: at, covers, blind, by });
-        }
-        if by.is_some() { self.poll() } else { Ok(()) }
-    }
-
-    /// A flush or a sync that ended well.
-    fn flushed(&mut self, at: usize, covers: &Versions, blind: bool, by: Option<u64>) {
-        match by {
-            _ if blind => {}
-            // Where flushes fail, a deferred one stays due, and nobody says until when.
-            Some(_) if self.faulty => self.spaces[at].account.promise_by(u64::MAX, *covers),
-            Some(moment) => self.spaces[at].account.promise_by(moment, *covers),
-            None => self.spaces[at].account.promise(covers),
-        }
-    }
-
-    fn poll(&mut self) -> Result<(), Stop> {
-        if self.random.one_in(4) {
-            let end = self.driver().wait();
-            self.take(end)?;
-        }
-        self.poll_all()
-    }
-
-    fn poll_all(&mut self) -> Result<(), Stop> {
-        loop {
-            let end = self.driver().poll();
-            if !self.take(end)? {
-                return Ok(());
-            }
-        }
-    }
-
-    fn take(&mut self, end: Option<nvme::Completion<sim::pcie::Pool>>) -> Result<bool, Stop> {
-        if self.rig.board.cut_at().is_some() {
-            return Err(Stop::Cut);
-        }
-        let Some(end) = end else { return Ok(false) };
-        let Some(flight) = self.flights.remove(&end.ticket) else {
-            return Err(Stop::Unplanned(format!("an end of a command that nobody submitted: {:?}", end.ticket)));
-        };
-        let well = match end.result {
-            Ok(()) => true,
-            Err(CommandError::Reset) => false,
-            Err(error) => self.answered("end", Err::<(), _>(error))?.is_ok(),
-        };
-        match flight {
-            Flight::Write { space, write, forced } => {
-                self.mark(space, write, false);
-                let durable = forced || self.is_write_through(space);
-                self.say(|| format!("end of {write:?}: {well}, durable {durable}"));
-                if well {
-                    self.spaces[space].account.acknowledge(write, durable);
-                }
-            }
-            Flight::Flush { space, covers, blind, by } => {
-                self.say(|| format!("end of flush by {by:?}: {well}"));
-                if well {
-                    self.flushed(space, &covers, blind, by);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    fn write_durable(&mut self) -> Result<(), Stop> {
-        let at = self.any_space();
-        let Some((first, count)) = self.free_blocks(at) else { return Ok(()) };
-        let id = self.spaces[at].id;
-        let write = self.spaces[at].account.begin(first, count);
-        let promised = self.mode(at) == CacheMode::WriteBack || self.is_write_through(at);
-        self.say(|| format!("write durable {id} {write:?} promised {promised}"));
-        let result = self.driver().write_durable(id, first as u64, &write.bytes(id));
-        if self.answered("write durable", result)?.is_ok() {
-            self.spaces[at].account.acknowledge(write, promised);
-        }
-        Ok(())
-    }
-
-    /// The blocking calls.
-    fn flush_and_wait(&mut self) -> Result<(), Stop> {
-        let at = self.any_space();
-        let id = self.spaces[at].id;
-        let covers = self.spaces[at].account.snapshot();
-        let blind = self.mode(at) == CacheMode::WriteThrough && !self.is_write_through(at);
-        let deferred = matches!(self.driver().flush_policy(id), Ok(FlushPolicy::Deferred { .. }));
-        let sync = self.random.one_in(3) || deferred;
-        self.say(|| format!("flush and wait {id} sync {sync} blind {blind}"));
-        let result = if sync { self.driver().sync(id) } else { self.driver().flush(id) };
-        if self.answered("flush", result)?.is_ok() {
-            self.flushed(at, &covers, blind, None);
-        }
-        Ok(())
-    }
-
-    /// Time passes, with a poll as often as a deferred flush asks for.
-    fn idle(&mut self) -> Result<(), Stop> {
-        let delay = self.delay.as_nanos() as u64;
-        let total = self.random.pick(&[50_000, 500_000, delay / 4, delay, delay * 3 / 2]);
-        let most = delay / 8 - delay / 80;
-        self.say(|| format!("idle {total}"));
-        let mut left = total;
-        while left > 0 {
-            let part = left.min(most);
-            self.rig.board.pass(part);
-            left -= part;
-            self.poll()?;
-        }
-        Ok(())
-    }
-
-    fn settled_everywhere(&mut self) {
-        self.spaces.iter_mut().for_each(|space| space.account.settled());
-    }
-
-    fn set_write_cache(&mut self) -> Result<(), Stop> {
-        let (on, save) = (self.random.one_in(2), self.saveable && self.random.one_in(4));
-        self.say(|| format!("cache {on} saved {save}"));
-        let result = self.driver().set_write_cache(on, save);
-        let well = self.answered("cache", result)?.is_ok();
-        self.blind = false;
-        if well && !on {
-            self.spaces.iter_mut().for_each(|space| space.account.promise_all());
-        }
-        // Writes that ended meanwhile were awaited, and are durable too.
-        if on || !well { Ok(()) } else { self.poll() }
-    }
-
-    fn set_features_raw(&mut self) -> Result<(), Stop> {
-        let on = self.random.below(2) as u32;
-        self.say(|| format!("raw cache {on}"));
-        let command = AdminCommand { opcode: SET_FEATURES, namespace: 0, dwords: [WRITE_CACHE, on, 0, 0, 0, 0] };
-        self.rig.wire().raw = true;
-        let result = self.driver().pass_through(command, &mut []);
-        self.rig.wire().raw = false;
-        self.answered("raw", result)?.map(|_| self.blind = false).ok();
-        Ok(())
-    }
-
-    fn other_host(&mut self) -> Result<(), Stop> {
-        let on = self.random.one_in(2);
-        self.say(|| format!("other host: cache {on}"));
-        self.rig.board.change_write_cache(on);
-        self.blind = on;
-        Ok(())
-    }
-
-    fn read_feature(&mut self) -> Result<(), Stop> {
-        self.say(|| "feature".into());
-        let result = self.driver().feature(WRITE_CACHE as u8, 0, Select::Current);
-        self.answered("feature", result)?.map(|_| self.blind = false).ok();
-        Ok(())
-    }
-
-    fn reset(&mut self) -> Result<(), Stop> {
-        // With tags to spare, what was deferred is flushed before.
-        let idle = self.random.one_in(2);
-        while idle && self.driver().in_flight() > 0 {
-            let end = self.driver().wait();
-            self.take(end)?;
-        }
-        self.say(|| format!("reset, idle {idle}"));
-        let result = self.driver().reset();
-        if self.answered("reset", result)?.is_err() {
-            return Err(Stop::Unplanned("the reset failed".into()));
-        }
-        self.blind = false;
-        // A flush that fails does not hold a reset up: it stays due.
-        if idle && !self.faulty {
-            self.settled_everywhere();
-        }
-        self.poll()
-    }
-
-    fn suspend(&mut self) -> Result<(), Stop> {
-        self.say(|| "suspend".into());
-        self.rig.wire().suspending = true;
-        let result = self.driver().quiesce();
-        self.rig.wire().suspending = false;
-        if self.answered("suspend", result)?.is_ok() {
-            self.settled_everywhere();
-        }
-        if self.random.one_in(2) {
-            // The battery goes empty while the machine sleeps.
-            return Err(Stop::Cut);
-        }
-        Ok(())
-    }
-
-    fn read_only_for_a_moment(&mut self) -> Result<(), Stop> {
-        let at = self.any_space();
-        let id = self.spaces[at].id;
-        self.say(|| format!("read-only {id}"));
-        let result = self.driver().set_access(id, Access::ReadOnly);
-        if self.answered("read-only", result)?.is_ok() {
-            self.spaces[at].account.settled();
-        }
-        let all = Access::ReadWrite { first: 0, blocks: BLOCKS as u64 };
-        let result = self.driver().set_access(id, all);
-        self.answered("read-write", result).map(|_| ())
-    }
-
-    fn shut_down(&mut self) -> Result<(), Stop> {
-        self.say(|| "shutdown".into());
-        let result = self.driver.take().expect("it is up").shutdown().map_err(|failure| failure.error);
-        if self.answered("shutdown", result)?.is_err() && !self.faulty {
-            return Err(Stop::Unplanned("the shutdown failed".into()));
-        }
-        // The controller's own shutdown makes its cache durable.
-        for space in &mut self.spaces {
-            space.account.promise_all();
-            space.busy = 0;
-        }
-        self.flights.clear();
-        self.bring_up()
-    }
-
-    fn fail_next_flush(&mut self) -> Result<(), Stop> {
-        if self.faulty {
-            self.say(|| "the next flush fails".into());
-            let next = self.rig.board.flushes();
-            self.rig.board.add_fault(Fault::FlushFails(next));
-        }
-        Ok(())
     }
 
     /// The power fails, if it did not yet, and every block is read back.

@@ -16,11 +16,14 @@
 
 mod bad_input;
 mod cache;
+mod changes;
 mod checker;
 mod deferred;
 mod flush;
 mod history;
 mod meddler;
 mod promises;
+mod random;
 mod rig;
 mod seeded;
+mod traffic;

@@ -29,7 +29,7 @@ struct Version {
     data: Vec<u8>,
 }
 
-/// Blocks by their number.
+/// The blocks of one write, by number.
 type Blocks = Vec<(u64, Vec<u8>)>;
 
 /// A write that the power cut came in the midst of: its first block and its data.
@@ -143,7 +143,7 @@ impl Cache {
         while !torn.is_empty() {
             let (first, bytes) = torn.swap_remove(bits::size(random.below(torn.len() as u64)));
             self.writes += 1;
-            let blocks: Vec<_> =
+            let blocks: Blocks =
                 (first..).zip(bytes.chunks(bits::size(self.block_size.into())).map(<[u8]>::to_vec)).collect();
             writes.insert(self.writes, (blocks.len(), blocks));
         }

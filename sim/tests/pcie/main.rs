@@ -14,5 +14,6 @@ mod host;
 mod io;
 mod life;
 mod pages;
+mod power;
 mod queues;
 mod shadow;

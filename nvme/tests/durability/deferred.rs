@@ -7,7 +7,7 @@ use sim::pcie::Fault;
 
 use crate::checker::{BLOCK, content};
 use crate::meddler::FLUSH;
-use crate::rig::{Driver, Rig, arm};
+use crate::rig::{Driver, Rig};
 
 const DELAY: Duration = Duration::from_millis(800);
 const EIGHTH: u64 = 100_000_000;
@@ -245,24 +245,33 @@ fn a_reset_of_a_controller_that_died_keeps_what_was_deferred_and_tells_of_no_flu
     let rig = Rig::new(1, |_| ());
     let mut driver = pending(&rig);
     rig.board.pass(7 * EIGHTH);
-    driver.poll();
-    assert_eq!((flushes(&rig), is_durable(&rig)), (1, false), "it is under way");
-    rig.board.add_fault(Fault::Fatal(1));
-    driver.submit(Request { namespace: 1, operation: Operation::Flush, buffer: None }).unwrap();
-    rig.board.clear_faults();
-    rig.board.add_fault(Fault::Gone);
-    assert!(driver.reset().is_err());
+    // The controller dies as it takes the device flush, and the driver did not look at it since.
+    rig.board.add_fault(Fault::Fatal(rig.board.io_commands() + 1));
+    assert!(driver.poll().is_none());
+    assert_eq!((flushes(&rig), is_durable(&rig)), (1, false));
     rig.board.clear_faults();
     driver.reset().unwrap();
-    arm(&mut driver);
-    while let Some(end) = driver.poll() {
-        assert_eq!(end.ticket.queue_pair(), 0);
-        assert_eq!(end.result, Ok(()), "the flush that was answered");
-    }
-    rig.board.pass(2 * EIGHTH);
+    assert!(driver.poll().is_none(), "nobody asked for that flush");
+    rig.board.pass(2_000_000);
+    assert!(driver.poll().is_none());
+    assert_eq!(flushes(&rig), 2, "and it is still due");
+    assert!(is_durable(&rig));
+    assert_eq!(driver.flush_policy(1), Ok(FlushPolicy::Deferred { max_delay: DELAY }));
+}
+
+#[test]
+fn what_failed_before_is_tried_again_before_it_is_told() {
+    let rig = Rig::new(1, |model| model.faults.push(Fault::FlushFails(0)));
+    let mut driver = pending(&rig);
+    rig.board.pass(7 * EIGHTH);
     driver.poll();
     rig.board.pass(2_000_000);
-    assert!(is_durable(&rig));
+    driver.poll();
+    assert_eq!(driver.flush_statistics(1).unwrap().failed, 1);
+    assert!(matches!(told(driver.quiesce()), Some(DeferredError::Failed(_))));
+    assert!(is_durable(&rig), "the machine may sleep now all the same");
+    driver.quiesce().unwrap();
+    assert_eq!(flushes(&rig), 2);
 }
 
 #[test]

@@ -338,6 +338,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             // There is room: as many as namespaces.
             let _ = self.flushes.push(flushes);
         }
+        for lost in kept.iter().filter(|lost| lost.due.is_some() && self.flushes_of(lost.namespace).is_err()) {
+            hal::warn!("namespace {} is gone, and with it what its deferred flushes were for", lost.namespace);
+        }
         self.flush_work = self.flushes.iter().any(Flushes::unsettled);
     }
 }

@@ -198,6 +198,8 @@ pub(crate) struct Flushes {
     pub(crate) ready: u64,
     /// Asked for, and answered with the leader.
     pub(crate) riding: Tags,
+    /// Device flushes that carry nobody else.
+    pub(crate) alone: Tags,
     pub(crate) leader: Option<Leader>,
     /// Answered and not sent: it has to be by then, in nanoseconds of the clock.
     pub(crate) due: Option<u64>,
@@ -214,6 +216,7 @@ impl Flushes {
             waiting: [0; MOST_PAIRS as usize],
             ready: 0,
             riding: [0; MOST_PAIRS as usize],
+            alone: [0; MOST_PAIRS as usize],
             leader: None,
             due: None,
             trouble: None,
@@ -230,7 +233,7 @@ impl Flushes {
             // What failed before may succeed now.
             self.due = self.due.map(|_| 0);
         }
-        (self.waiting, self.riding) = (Tags::default(), Tags::default());
+        (self.waiting, self.riding, self.alone) = (Tags::default(), Tags::default(), Tags::default());
     }
 
     const fn defers(&self) -> bool {

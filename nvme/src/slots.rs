@@ -160,13 +160,13 @@ impl<P: DmaPool> Slots<P> {
 
     /// How a command ended that has, without telling of it.
     pub(crate) fn result(&self, tag: u32) -> Option<Result<(), CommandError>> {
-        if self.finished & bit(tag) == 0 {
-            return None;
-        }
-        if self.failed & bit(tag) == 0 {
-            return Some(Ok(()));
-        }
-        self.slots.get(index(tag)).map(|slot| Err(slot.error))
+        let slot = self.slots.get(index(tag)).filter(|_| self.finished & bit(tag) != 0)?;
+        Some(if self.failed & bit(tag) == 0 { Ok(()) } else { Err(slot.error) })
+    }
+
+    /// Which of these commands have ended and were not told of, and which of those failed.
+    pub(crate) fn ended_among(&self, map: u64) -> (u64, u64) {
+        (map & self.finished, map & self.finished & self.failed)
     }
 
     /// Forgets a command that has ended: nobody is to hear of it.

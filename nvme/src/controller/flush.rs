@@ -138,6 +138,9 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
             }
             FlushPolicy::Strict if flushes.due.is_none() => {
                 flushes.statistics.sent += 1;
+                if let Some(alone) = flushes.alone.get_mut(usize::from(index)) {
+                    *alone |= 1 << tag;
+                }
                 let ticket = pair.slots.begin(tag, buffer, true);
                 pair.slots.start(tag, now, self.limits);
                 self.place_flush(index, tag, namespace);
@@ -242,6 +245,11 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     pub(super) fn flushes_ended(&mut self) {
         let now = self.clock.now().as_nanos();
         for flushes in &mut self.flushes {
+            for (alone, pair) in flushes.alone.iter_mut().zip(&self.pairs) {
+                let (ended, failed) = pair.slots.ended_among(*alone);
+                *alone &= !ended;
+                flushes.statistics.failed += u64::from(failed.count_ones());
+            }
             let Some(leader) = flushes.leader else { continue };
             let Some(pair) = self.pairs.get_mut(usize::from(leader.pair)) else { continue };
             let Some(result) = pair.slots.result(leader.tag) else { continue };

@@ -358,7 +358,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
         });
         counters.unknown_completions += u64::from(batch.unknown);
         pair.batches = pair.batches.wrapping_add(u32::from(batch.entries != 0));
-        if flushed && self.flush_work {
+        if flushed {
             self.flushes_ended();
         }
         self.looks = self.looks.wrapping_add(1);

@@ -98,9 +98,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
                 pair.slots.lose(tag, CommandError::TimedOut { tag, waited });
             }
         }
-        if self.flush_work {
-            self.flushes_ended();
-        }
+        self.flushes_ended();
         true
     }
 

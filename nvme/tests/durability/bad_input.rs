@@ -86,6 +86,8 @@ fn a_flush_that_fails_once_says_so_and_the_next_one_keeps_the_promise() {
         assert_ne!(rig.durable(1, 0), content(1, 0, 1));
         driver.flush(1).unwrap();
         assert_eq!(rig.durable(1, 0), content(1, 0, 1));
+        let statistics = driver.flush_statistics(1).unwrap();
+        assert_eq!((statistics.asked, statistics.sent, statistics.failed), (2, 2, 1), "{policy}");
     }
 }
 

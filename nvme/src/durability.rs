@@ -306,8 +306,11 @@ impl Flushes {
             if leader.due.is_some() {
                 // Soon, and not with every look at a device that is broken.
                 self.due = Some(now.saturating_add(RETRY));
-                self.trouble = Some(DeferredError::Failed(error));
                 self.policy = FlushPolicy::Strict;
+                if leader.own {
+                    // Whoever waits for it hears of it anyway.
+                    self.trouble = Some(DeferredError::Failed(error));
+                }
             }
         }
         let riders = core::mem::take(&mut self.riding);

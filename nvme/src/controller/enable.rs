@@ -47,7 +47,7 @@ impl<P: Platform, T: Transport<P>> Controller<P, T> {
     }
 
     /// Resets a controller and brings it up again, which ends a [`Controller::fault`]. Commands in flight end with
-    /// [`CommandError::Reset`], to be polled as usual; memory that was in quarantine is free again. Write access is as it
+    /// [`crate::CommandError::Reset`], to be polled as usual; memory that was in quarantine is free again. Write access is as it
     /// was for namespaces that are still there with the same size.
     ///
     /// # Errors

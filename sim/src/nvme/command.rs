@@ -16,15 +16,15 @@ use crate::facts::command::{FLUSH, READ};
 use crate::fault::Fault;
 
 /// Data that a command moves, as planned at its doorbell.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Transfer {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Transfer {
     /// Whether the device writes host memory.
-    pub(super) from_device: bool,
-    pub(super) segments: Vec<Segment>,
+    pub(crate) from_device: bool,
+    pub(crate) segments: Vec<Segment>,
 }
 
 impl Transfer {
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.length).sum()
     }
 }

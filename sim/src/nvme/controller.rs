@@ -17,7 +17,7 @@ const FIXED_FIELDS: u32 = facts::CC_CSS.mask32() | facts::CC_MPS.mask32() | fact
 const INITIAL_CONFIGURATION: u32 = facts::CC_IOSQES.put32(IOSQES) | facts::CC_IOCQES.put32(IOCQES);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     #[default]
     Off,
     Starting,
@@ -27,7 +27,7 @@ pub(super) enum Phase {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Shutdown {
+pub(crate) enum Shutdown {
     #[default]
     None,
     InProgress,

@@ -9,6 +9,7 @@ use super::{Device, Due, Fault, admin, io};
 use crate::context::Context;
 use crate::facts::command::{ASYNC_EVENT, FLUSH, READ, SQE_BYTES};
 use crate::nvme::cache::FlushMark;
+pub(super) use crate::nvme::command::Transfer;
 use crate::nvme::entry::Submission;
 use crate::nvme::prp::{self, Segment};
 use crate::nvme::status::Status;
@@ -21,20 +22,6 @@ const STEP: u64 = 4096;
 const LONGEST_TRANSFER: u64 = 64 << 20;
 /// A command identifier that no host uses.
 const UNKNOWN_ID: u16 = 0xfffe;
-
-/// Data that a command moves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Transfer {
-    /// Whether the device writes host memory.
-    pub(super) from_device: bool,
-    pub(super) segments: Vec<Segment>,
-}
-
-impl Transfer {
-    pub(super) fn bytes(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.length).sum()
-    }
-}
 
 /// A command in flight.
 #[derive(Debug)]

@@ -6,27 +6,10 @@ use super::{Device, Due, Fault, Loss};
 use crate::context::Context;
 use crate::facts::controller::{self as facts, CC, IOCQES, IOSQES};
 use crate::nvme::bits;
+pub(super) use crate::nvme::controller::{Phase, Shutdown};
 
 /// The page of CC.MPS = 0 in bytes.
 const LEAST_PAGE: u64 = 4096;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Phase {
-    #[default]
-    Off,
-    Starting,
-    Ready,
-    Failed,
-    Stopping,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Shutdown {
-    #[default]
-    None,
-    InProgress,
-    Complete,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Registers {
